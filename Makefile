@@ -1,0 +1,47 @@
+# Needs Go and make alone; `make test` finds or installs a Redis itself.
+
+GO           ?= go
+TESTFLAGS    ?=
+TEST_TIMEOUT ?= 10m
+GENERATED    := '*_gen.go'
+
+.DEFAULT_GOAL := help
+
+.PHONY: help
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z\/]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
+
+.PHONY: test
+test: ## Run all tests against a real Redis (TESTFLAGS=-short leaves out the long ones)
+	@./scripts/redis.sh
+	$(GO) test -timeout $(TEST_TIMEOUT) $(TESTFLAGS) ./...
+
+.PHONY: test/race
+test/race: ## Run all tests under the race detector (needs a C compiler)
+	@./scripts/redis.sh
+	CGO_ENABLED=1 $(GO) test -race -timeout $(TEST_TIMEOUT) $(TESTFLAGS) ./...
+
+.PHONY: lint
+lint: ## Run the linters of .golangci.yml (the first run builds them into .bin)
+	@./scripts/lint.sh
+
+.PHONY: bench
+bench: ## Compare the engine with bare rueidis loops on this machine
+	@./scripts/redis.sh
+	$(GO) run ./internal/enginebench
+
+.PHONY: generate
+generate: ## Rewrite the generated Go code from lua/
+	$(GO) generate ./...
+
+.PHONY: verify
+verify: generate ## Check that generated code, go.mod and formatting are as committed, and vet
+	git diff --exit-code -- $(GENERATED)
+	@new=$$(git ls-files --others --exclude-standard -- $(GENERATED)); test -z "$$new" || { echo "generated, not committed:"; echo "$$new"; exit 1; } >&2
+	$(GO) mod tidy -diff
+	@unformatted=$$(gofmt -l .); test -z "$$unformatted" || { echo "run gofmt -w on:"; echo "$$unformatted"; exit 1; } >&2
+	$(GO) vet ./...
+
+.PHONY: demo
+demo: ## Run the demonstration on real webhook payloads (needs no Redis)
+	$(GO) run ./cmd/xstreamq demo
