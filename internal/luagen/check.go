@@ -41,9 +41,6 @@ type checker struct {
 
 // check reports where the code of a script breaks the rules or its header.
 func check(s *script, found *problems) {
-	if found.in(s.file) || slices.ContainsFunc(s.includes, func(inc *source) bool { return found.in(inc.file) }) {
-		return // what follows would only repeat it
-	}
 	c := &checker{
 		script: s, lines: s.lines(), found: found,
 		uses: map[[2]string]bool{}, keys: map[int]bool{}, args: map[int]bool{}, numbers: map[int64]bool{},
@@ -97,19 +94,17 @@ func (c *checker) header() {
 }
 
 // at returns where a line of the flattened source came from.
-func (c *checker) at(line int) position {
-	return c.lines[min(max(line, 1), len(c.lines))-1].at
-}
+func (c *checker) at(line int) position { return origin(c.lines, line) }
 
 func (c *checker) inInclude(at position) bool { return at.file != c.script.file }
 
 // declare adds a local name to the innermost scope.
 func (c *checker) declare(at position, name string) {
 	scope := c.scopes[len(c.scopes)-1]
-	if slices.Contains(allowedGlobals, name) {
+	if name == "KEYS" || name == "ARGV" || name == "redis" {
 		c.found.add(at, "local %s hides the global of that name", name)
 	}
-	if file, ok := scope[name]; ok && file != at.file {
+	if file, ok := scope[name]; ok && file != at.file && c.inInclude(at) {
 		c.found.add(at, "local %s is declared already in %s", name, file)
 	}
 	scope[name] = at.file

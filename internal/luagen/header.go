@@ -86,7 +86,12 @@ func parseHeader(file, name string, lines []string, found *problems) (header, in
 		if !ok {
 			break
 		}
-		p.line(position{file, n + 1}, text)
+		at := position{file, n + 1}
+		if longBracket.MatchString(text) {
+			found.add(at, noLongComment)
+			continue
+		}
+		p.line(at, text)
 	}
 	p.text = trimEmpty(p.text)
 	return p.header, n

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/yuin/gopher-lua/ast"
@@ -19,6 +20,7 @@ type source struct {
 	name   string // base name without .lua
 	header header
 	code   []codeLine
+	chunk  []ast.Stmt
 }
 
 // script is a source with its includes put before it.
@@ -77,7 +79,7 @@ func load(dir string, found *problems) ([]*script, error) {
 		scripts = append(scripts, &script{*m, r.order})
 	}
 	for _, inc := range list {
-		if !used[inc.name] {
+		if !used[inc.name] && !found.in(inc.file) {
 			found.add(position{inc.file, 1}, "no script includes this file")
 		}
 	}
@@ -114,11 +116,15 @@ func parseSource(file, name, text string, found *problems) *source {
 		found.add(position{file, 1}, "the file name must be letters and digits, the first a small letter")
 		return s
 	}
-	if !utf8.ValidString(text) {
-		found.add(position{file, 1}, "the file is not UTF-8")
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		if !utf8.ValidString(line) || strings.ContainsFunc(line, unprintable) {
+			found.add(position{file, i + 1}, "the line holds control characters or is not UTF-8")
+		}
+	}
+	if found.in(file) {
 		return s
 	}
-	lines := strings.Split(text, "\n")
 	var n int
 	s.header, n = parseHeader(file, name, lines, found)
 	s.code = strip(file, lines, n, found)
@@ -128,9 +134,12 @@ func parseSource(file, name, text string, found *problems) *source {
 	if found.in(file) {
 		return s
 	}
-	parseLua(s.code, found)
+	s.chunk = parseLua(s.code, found)
 	return s
 }
+
+// unprintable finds what a Go file may not hold.
+func unprintable(r rune) bool { return r != '\t' && (unicode.IsControl(r) || r == '\ufeff') }
 
 // parseLua parses code, and returns nil after adding a problem if it cannot.
 func parseLua(code []codeLine, found *problems) []ast.Stmt {
@@ -142,14 +151,11 @@ func parseLua(code []codeLine, found *problems) []ast.Stmt {
 	if err == nil {
 		return chunk
 	}
-	at, reason := code[len(code)-1].at, err.Error()
+	line, reason := 0, err.Error()
 	if e := (*parse.Error)(nil); errors.As(err, &e) {
-		reason = fmt.Sprintf("near %q: %s", e.Token, e.Message)
-		if e.Pos.Line > 0 && e.Pos.Line <= len(code) {
-			at = code[e.Pos.Line-1].at
-		}
+		line, reason = e.Pos.Line, fmt.Sprintf("near %q: %s", e.Token, e.Message)
 	}
-	found.add(at, "does not compile: %s", reason)
+	found.add(origin(code, line), "does not compile: %s", reason)
 	return nil
 }
 
@@ -161,6 +167,15 @@ func checkInclude(inc *source, found *problems) {
 	}
 	for _, r := range h.returns {
 		found.add(r.at, "an include has no RETURNS: say in a comment what its functions return")
+	}
+	for _, stmt := range inc.chunk {
+		at := origin(inc.code, stmt.Line())
+		switch stmt.(type) {
+		case *ast.FuncDefStmt:
+			found.add(at, "functions of an include are declared with local function")
+		case *ast.ReturnStmt:
+			found.add(at, "return outside a function in an include: nothing after it would run")
+		}
 	}
 	if h.idempotent {
 		found.add(position{inc.file, 1}, "an include cannot be IDEMPOTENT: that is for the script to say")

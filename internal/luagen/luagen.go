@@ -27,8 +27,12 @@
 //     that replies otherwise describes it with "RETURNS - text".
 //   - INCLUDE name: puts include/name.lua before the code, once. An include has
 //     the same header, but only INCLUDE lines in it.
-//   - IDEMPOTENT: running the script twice does what running it once does, so
-//     the client may send it again by itself.
+//   - IDEMPOTENT: running the script twice does what running it once does. Then
+//     rueidis sends it again by itself, until ctx ends, when a connection breaks
+//     before the reply came or the server answers LOADING (not if the client was
+//     made with DisableRetry). Without the line such an error reaches the caller,
+//     who does not know then whether the script ran. Either way the script is
+//     called by its SHA1 first, and sent in full to a server that answers NOSCRIPT.
 //
 // Scripts are Lua 5.1 as every supported server has it; allowedGlobals lists
 // what they may use. Comments and blank lines are not sent to the server.
@@ -38,6 +42,7 @@ import (
 	"bytes"
 	"fmt"
 	"os"
+	"slices"
 )
 
 // Config names what to read and what to write. All fields are required.
@@ -49,7 +54,8 @@ type Config struct {
 	// Package is the name of the package Out belongs to.
 	Package string
 	// Keys is the struct type that holds the key names, as "import/path.Type",
-	// or "Type" for one of Package itself.
+	// or "Type" for one of Package itself. The last element of the path must be
+	// the name of its package.
 	Keys string
 }
 
@@ -64,7 +70,7 @@ func Generate(cfg Config) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, s := range scripts {
+	for _, s := range readable(scripts, &found) {
 		check(s, &found)
 	}
 	checkNames(scripts, &found)
@@ -72,6 +78,14 @@ func Generate(cfg Config) ([]byte, error) {
 		return nil, err
 	}
 	return emit(cfg, scripts)
+}
+
+// readable leaves out the scripts with a problem in one of their files, since
+// checking them would only repeat it.
+func readable(scripts []*script, found *problems) []*script {
+	return slices.DeleteFunc(slices.Clone(scripts), func(s *script) bool {
+		return found.in(s.file) || slices.ContainsFunc(s.includes, func(inc *source) bool { return found.in(inc.file) })
+	})
 }
 
 // Write generates and writes cfg.Out. On an error Out is left as it was.

@@ -53,7 +53,7 @@ func runName(script string) string { return "run" + upperFirst(script) }
 
 // checkNames reports identifiers that the generated file would declare twice.
 func checkNames(scripts []*script, found *problems) {
-	seen := make(map[string]position)
+	seen := map[string]position{}
 	claim := func(at position, name string) {
 		if first, ok := seen[name]; ok {
 			found.add(at, "Go name %s is taken already by %s", name, first)

@@ -12,7 +12,18 @@ type codeLine struct {
 	text string
 }
 
+// origin returns where line n of code came from. The parser counts from 1, and
+// gives -1 for the end of the text.
+func origin(code []codeLine, n int) position {
+	if n < 1 || n > len(code) {
+		n = len(code)
+	}
+	return code[n-1].at
+}
+
 var longBracket = regexp.MustCompile(`^\[=*\[`)
+
+const noLongComment = "long comments are not supported: start every line with --"
 
 // strip returns the code lines without comments, blank lines and trailing
 // space. Long strings and comments are refused, so a line can be judged alone.
@@ -41,13 +52,13 @@ func strip(file string, lines []string, skip int, found *problems) []codeLine {
 func codeEnd(line string) (end int, complaint string) {
 	for i := 0; i < len(line); i++ {
 		switch c := line[i]; {
-		case c != '\t' && (c < ' ' || c > '~'):
-			return 0, fmt.Sprintf(`byte 0x%02x in the code: write it as an escape, "\%03d"`, c, c)
+		case !plain(c):
+			return 0, notPlain(c)
 		case longBracket.MatchString(line[i:]):
 			return 0, "long strings are not supported: use quotes"
 		case strings.HasPrefix(line[i:], "--"):
 			if longBracket.MatchString(line[i+2:]) {
-				return 0, "long comments are not supported: start every line with --"
+				return 0, noLongComment
 			}
 			return i, ""
 		case c == '"' || c == '\'':
@@ -61,13 +72,22 @@ func codeEnd(line string) (end int, complaint string) {
 	return len(line), ""
 }
 
+// plain reports whether code may hold c: a Go raw string can.
+func plain(c byte) bool { return c == '\t' || ' ' <= c && c <= '~' }
+
+func notPlain(c byte) string {
+	return fmt.Sprintf(`byte 0x%02x in the code: write it as an escape, "\%03d"`, c, c)
+}
+
 // quoted returns the length of the quoted string that s starts with.
 func quoted(s string) (n int, complaint string) {
 	for i := 1; i < len(s); i++ {
-		switch s[i] {
-		case s[0]:
+		switch c := s[i]; {
+		case !plain(c):
+			return 0, notPlain(c)
+		case c == s[0]:
 			return i + 1, ""
-		case '\\':
+		case c == '\\':
 			if i+1 < len(s) && !strings.ContainsRune(`abfnrtv\"'0123456789`, rune(s[i+1])) {
 				return 0, fmt.Sprintf(`escape \%c is not Lua 5.1: use \ddd, decimal`, s[i+1])
 			}

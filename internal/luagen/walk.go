@@ -59,9 +59,6 @@ func (c *checker) stmt(s ast.Stmt) {
 	case *ast.FuncDefStmt:
 		c.funcDef(at, s)
 	case *ast.ReturnStmt:
-		if c.inInclude(at) && len(c.scopes) == 1 {
-			c.found.add(at, "return outside a function in an include")
-		}
 		c.exprs(s.Exprs)
 	case *ast.GotoStmt, *ast.LabelStmt:
 		c.found.add(at, "goto is not Lua 5.1")
@@ -103,11 +100,7 @@ func (c *checker) funcDef(at position, s *ast.FuncDefStmt) {
 	if target == nil {
 		target = s.Name.Receiver
 	}
-	if c.inInclude(at) {
-		c.found.add(at, "functions of an include are declared with local function")
-	} else {
-		c.assign(at, target)
-	}
+	c.assign(at, target)
 	c.expr(s.Func)
 }
 

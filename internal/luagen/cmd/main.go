@@ -1,4 +1,4 @@
-// Command cmd runs the script generator; see package luagen for the script format.
+// The cmd command runs the script generator; package luagen has the script format.
 //
 //	//go:generate go run ./internal/luagen/cmd -lua lua -out lua_gen.go -package xstreamq
 package main
