@@ -5,7 +5,6 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
-	"sync"
 	"syscall"
 	"time"
 )
@@ -95,10 +94,7 @@ func (p *process) resume() { p.signal(syscall.SIGCONT) }
 // binaries are the servers that can be started, the preferred one first.
 var binaries = []string{"redis-server", "valkey-server"}
 
-// findBinary caches the path: a test binary starts many servers.
-var findBinary = sync.OnceValues(lookBinary)
-
-func lookBinary() (string, error) {
+func findBinary() (string, error) {
 	for _, name := range binaries {
 		if path, err := exec.LookPath(name); err == nil {
 			return path, nil

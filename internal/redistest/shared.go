@@ -87,7 +87,7 @@ func findShared() (url string, stop func() error, err error) {
 		}
 		return url, nil, nil
 	}
-	if _, err := lookBinary(); err == nil {
+	if _, err := findBinary(); err == nil {
 		server, err := NewServer(Options{})
 		if err != nil {
 			return "", nil, err
