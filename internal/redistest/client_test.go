@@ -29,7 +29,7 @@ func TestPrefixRemovesItsKeysOnly(t *testing.T) {
 	const keys = 2*scanCount + 1 // more than one page
 	client := Client(t)
 	var prefix string
-	t.Run("writer", func(t *testing.T) {
+	t.Run("writer", func(t *testing.T) { //nolint:tparallel // its clean-up is what the rest looks at
 		prefix = Prefix(t)
 		commands := make(rueidis.Commands, 0, keys)
 		for i := range keys {
@@ -66,7 +66,10 @@ func TestDialFailsTheTestWithoutThePassword(t *testing.T) {
 	t.Parallel()
 	server := Start(t, Options{})
 	server.Kill()
-	recorded := inTest(t, func(tb testing.TB) { Dial(tb, "redis://:secret@"+server.Addr()) })
+	recorded := inTest(t, func(tb testing.TB) {
+		tb.Helper()
+		Dial(tb, "redis://:secret@"+server.Addr())
+	})
 	wantContains(t, recorded.failure, server.Addr())
 	if strings.Contains(recorded.failure, "secret") {
 		t.Errorf("the password is in the failure: %s", recorded.failure)

@@ -24,7 +24,7 @@ var ErrNoDocker = errors.New("no Docker engine answers")
 
 // StartContainer gives the test a Redis in a container, removed at the end of the test. The image is
 // XSTREAMQ_TEST_REDIS_IMAGE, redis:7-alpine by default. Without Docker ok is false and the test's log says so: skip
-// the test then. A Docker that is there but fails fails the test.
+// the test then. A Docker that is there but does not work fails the test.
 func StartContainer(tb testing.TB) (url string, ok bool) {
 	tb.Helper()
 	url, stop, err := runContainer()

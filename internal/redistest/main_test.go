@@ -19,13 +19,13 @@ func TestMain(m *testing.M) {
 	case "url": // print the address of the shared server and keep it until the input ends
 		url, err := shared.get()
 		if err != nil {
-			fmt.Println(err)
+			fmt.Fprintln(os.Stdout, err)
 			os.Exit(1)
 		}
-		fmt.Println(url)
+		fmt.Fprintln(os.Stdout, url)
 		_, _ = io.Copy(io.Discard, os.Stdin)
 		if err := shared.stop(); err != nil {
-			fmt.Println(err)
+			fmt.Fprintln(os.Stdout, err)
 			os.Exit(1)
 		}
 		os.Exit(0)

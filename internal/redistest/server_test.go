@@ -2,6 +2,7 @@ package redistest
 
 import (
 	"context"
+	"io"
 	"net"
 	"os"
 	"strconv"
@@ -40,11 +41,13 @@ func TestKilledServerKeepsWhatItsAppendOnlyFileHolds(t *testing.T) {
 	}
 }
 
-func TestStoppedServerWritesItsAppendOnlyFile(t *testing.T) {
+func TestStoppedServerEndsInGoodOrder(t *testing.T) {
 	t.Parallel()
-	server := Start(t, Options{AOF: "everysec"})
+	// A snapshot is due in an hour, or at an orderly end.
+	server := Start(t, Options{Args: []string{"--save", "3600 1"}})
 	set(t, Dial(t, server.URL()), "key", "kept")
 
+	server.Pause() // a paused server is to end in good order too
 	server.Stop()
 	if server.Alive() {
 		t.Fatal("the server is alive after Stop")
@@ -55,6 +58,29 @@ func TestStoppedServerWritesItsAppendOnlyFile(t *testing.T) {
 	if got := get(t, Dial(t, server.URL()), "key"); got != "kept" {
 		t.Errorf("after stop and restart: got %q, want %q", got, "kept")
 	}
+}
+
+func TestRestartWaitsForTheDataToBeLoaded(t *testing.T) {
+	t.Parallel()
+	const keys = 5_000 // the server answers "loading" between batches of 1,024
+	server := Start(t, Options{AOF: "everysec", Args: []string{"--key-load-delay", "50"}})
+	client := Dial(t, server.URL())
+	commands := make(rueidis.Commands, 0, keys)
+	for i := range keys {
+		commands = append(commands, client.B().Set().Key(strconv.Itoa(i)).Value("v").Build())
+	}
+	for _, result := range client.DoMulti(t.Context(), commands...) {
+		if err := result.Error(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	server.Kill()
+	if err := server.Restart(); err != nil {
+		t.Fatal(err)
+	}
+	wire := connect(t, server.Addr())
+	wire.send("DBSIZE")
+	wire.wantReply(":" + strconv.Itoa(keys))
 }
 
 func TestRestartOfARunningServerIsANewProcess(t *testing.T) {
@@ -135,19 +161,29 @@ func TestServerComesBackAfterSomebodyHadItsPort(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	accepted := make(chan struct{})
+	// The squatter is a Redis too, but not the one that was started.
 	go func() {
-		defer close(accepted)
-		conn, err := squatter.Accept() // the first look at the port while the squatter has it
-		if err == nil {
+		for {
+			conn, err := squatter.Accept()
+			if err != nil {
+				return
+			}
+			_, _ = io.WriteString(conn, "+PONG\r\n$14\r\nprocess_id:1\r\n\r\n")
 			_ = conn.Close()
 		}
-		_ = squatter.Close()
 	}()
-	if err := server.Restart(); err != nil {
+	restarted := make(chan error, 1)
+	go func() { restarted <- server.Restart() }()
+	WaitFor(t, 20*time.Second, "the server to find its port taken", func() bool {
+		return strings.Contains(server.logSince(0), "Address already in use")
+	})
+	if err := squatter.Close(); err != nil {
 		t.Error(err)
 	}
-	<-accepted
+	if err := <-restarted; err != nil {
+		t.Error(err)
+	}
+	set(t, Dial(t, server.URL()), "key", "v")
 }
 
 func TestCloseRemovesProcessAndDirectory(t *testing.T) {

@@ -26,13 +26,14 @@ func (tb *failingTB) Fatal(args ...any) {
 
 func (tb *failingTB) Fatalf(format string, args ...any) { tb.Fatal(fmt.Sprintf(format, args...)) }
 
-// inTest runs a helper as a test of its own would and returns what it did to that test.
-func inTest(tb testing.TB, body func(tb testing.TB)) *failingTB {
+// inTest runs call as a test of its own would and returns what it did to that test.
+func inTest(tb testing.TB, call func(testing.TB)) *failingTB {
+	tb.Helper()
 	recorded := &failingTB{TB: tb}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		body(recorded)
+		call(recorded)
 	}()
 	<-done
 	return recorded
@@ -60,6 +61,7 @@ func TestWaitForReturnsWhenTheConditionHolds(t *testing.T) {
 func TestWaitForNamesWhatDidNotHappen(t *testing.T) {
 	t.Parallel()
 	recorded := inTest(t, func(tb testing.TB) {
+		tb.Helper()
 		WaitFor(tb, 30*time.Millisecond, "a message that never comes", func() bool { return false })
 	})
 	wantContains(t, recorded.failure, "a message that never comes")
