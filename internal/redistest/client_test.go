@@ -24,32 +24,44 @@ func TestPrefixIsValidAndUnique(t *testing.T) {
 	})
 }
 
+// endingTB lets a test end earlier than it does.
+type endingTB struct {
+	testing.TB
+	cleanups []func()
+}
+
+func (tb *endingTB) Cleanup(f func()) { tb.cleanups = append(tb.cleanups, f) }
+
+func (tb *endingTB) end() {
+	for _, f := range tb.cleanups {
+		f()
+	}
+}
+
 func TestPrefixRemovesItsKeysOnly(t *testing.T) {
 	t.Parallel()
 	const keys = 2*scanCount + 1 // more than one page
 	client := Client(t)
-	var prefix string
-	t.Run("writer", func(t *testing.T) { //nolint:tparallel // its clean-up is what the rest looks at
-		prefix = Prefix(t)
-		commands := make(rueidis.Commands, 0, keys)
-		for i := range keys {
-			commands = append(commands, client.B().Set().Key(prefix+"{q}."+strconv.Itoa(i)).Value("v").Build())
+	beside := Prefix(t)
+	set(t, client, beside+"key", "not under the prefix")
+
+	writer := &endingTB{TB: t}
+	prefix := Prefix(writer)
+	commands := make(rueidis.Commands, 0, keys)
+	for i := range keys {
+		commands = append(commands, client.B().Set().Key(prefix+"{q}."+strconv.Itoa(i)).Value("v").Build())
+	}
+	for _, result := range client.DoMulti(context.Background(), commands...) {
+		if err := result.Error(); err != nil {
+			t.Fatal(err)
 		}
-		for _, result := range client.DoMulti(context.Background(), commands...) {
-			if err := result.Error(); err != nil {
-				t.Fatal(err)
-			}
-		}
-		set(t, client, strings.TrimSuffix(prefix, ":"), "not under the prefix")
-	})
+	}
+	writer.end()
 	if got := count(t, client, prefix+"*"); got != 0 {
 		t.Errorf("%d keys are left under %s", got, prefix)
 	}
-	if got := get(t, client, strings.TrimSuffix(prefix, ":")); got == "" {
+	if got := get(t, client, beside+"key"); got == "" {
 		t.Error("a key beside the prefix was removed")
-	}
-	if err := removeKeys(URL(t), strings.TrimSuffix(prefix, ":")); err != nil {
-		t.Error(err)
 	}
 }
 
