@@ -1,0 +1,150 @@
+package xstreamq
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"strings"
+	"time"
+)
+
+// verdict is what a delivery came to. deliver makes it; settle writes it.
+type verdict struct {
+	outcome Outcome // Acked, Discarded, Skipped, Retried, Released or Dead
+	reason  Reason  // of Dead
+	spend   bool    // it is a failure
+	delay   time.Duration
+	err     error
+}
+
+// work is one worker: it handles one message after the other.
+func (s *subscription) work() {
+	call := s.newInvoke()
+	var last *delivery
+	// A handler that calls runtime.Goexit takes its worker along: another one goes on.
+	clean := false
+	defer func() {
+		if !clean {
+			s.workers.Go(s.work)
+		}
+	}()
+	for {
+		d := s.pool.next(last)
+		if d == nil {
+			clean = true
+			return
+		}
+		s.handle(call, d)
+		last = d
+	}
+}
+
+// handle runs the handler of one delivery and settles what comes of it, whatever way the handler ends.
+func (s *subscription) handle(call invoke, d *delivery) {
+	returned := false
+	var err error
+	defer func() {
+		if returned {
+			return
+		}
+		if p := recover(); p != nil {
+			err = fmt.Errorf("handler panicked: %v\n%s", p, debug.Stack())
+			s.conclude(d, err)
+			return
+		}
+		s.conclude(d, fmt.Errorf("handler called runtime.Goexit\n%s", debug.Stack()))
+		s.pool.leave()
+	}()
+	if d.entry.HasBody {
+		err = call(&d.ctx, &d.entry)
+	} else {
+		err = errNoBody
+	}
+	returned = true
+	s.conclude(d, err)
+}
+
+var errNoBody = errors.New("the entry has no field \"body\"")
+
+// conclude turns what a handler returned into a verdict, and settles it.
+func (s *subscription) conclude(d *delivery, err error) {
+	now := time.Now()
+	cause := d.ctx.ended(now)
+	d.ctx.finish(context.Canceled)
+	v := s.judge(d, err, cause)
+	if s.client.cfg.Observer.Handled != nil {
+		s.client.cfg.Observer.Handled(Handled{
+			Queue: s.queue, Group: s.group, Outcome: v.outcome,
+			Attempt: d.entry.Failures + d.entry.Lost + 1, Duration: now.Sub(d.ctx.start), Err: err,
+		})
+	}
+	s.settle(d, v)
+}
+
+// judge is the one place where errors become verdicts. cause is why the handler's context had ended before it returned.
+func (s *subscription) judge(d *delivery, err, cause error) verdict {
+	var (
+		undecodable *undecodableError
+		dead        *deadLetterError
+		discard     *discardError
+		release     *releaseError
+		after       *retryAfterError
+	)
+	switch {
+	case err == errNoBody: //nolint:errorlint // our own value, never wrapped; a handler cannot have it
+		return verdict{outcome: Dead, reason: NoBody}
+	case errors.As(err, &undecodable):
+		return verdict{outcome: Dead, reason: Undecodable, err: err}
+	case errors.As(err, &discard):
+		return verdict{outcome: Discarded, err: err}
+	case errors.As(err, &dead):
+		return verdict{outcome: Dead, reason: Rejected, spend: true, err: err}
+	case err != nil && errors.Is(cause, ErrDraining):
+		return verdict{outcome: Released, err: err}
+	case errors.Is(cause, ErrHandlerTimeout), errors.Is(cause, ErrMaxExtension):
+		return s.failure(d, errors.Join(cause, err))
+	case err == nil:
+		return verdict{outcome: Acked}
+	case errors.As(err, &release):
+		return verdict{outcome: Released, delay: s.opts.Backoff.Delay(1, err), err: err}
+	case errors.As(err, &after):
+		v := s.failure(d, err)
+		v.delay = min(after.delay, maxDelay)
+		return v
+	}
+	return s.failure(d, err)
+}
+
+// failure is a verdict that spends a retry. Whether it was the last one is counted by the script that writes it.
+func (s *subscription) failure(d *delivery, err error) verdict {
+	return verdict{outcome: Retried, spend: true, delay: s.delayAfter(d, err), err: err}
+}
+
+// delayAfter asks the backoff, which may be the user's.
+func (s *subscription) delayAfter(d *delivery, err error) (delay time.Duration) {
+	defer func() {
+		if p := recover(); p != nil {
+			s.log.Error("Backoff.Func panicked", "panic", fmt.Sprint(p))
+			delay = time.Second
+		}
+	}()
+	return s.opts.Backoff.Delay(d.entry.Failures+1, err)
+}
+
+// maxErrorText is how much of an error travels with a message, in bytes.
+const maxErrorText = 2 << 10
+
+// errorText is an error as the envelope carries it: valid UTF-8, bounded. A panicking Error method is the handler's fault too.
+func errorText(err error) (s string) {
+	if err == nil {
+		return ""
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			s = fmt.Sprintf("an error whose Error method panicked: %v", p)
+		}
+	}()
+	s = err.Error()
+	return strings.ToValidUTF8(s[:min(len(s), maxErrorText)], "?")
+}

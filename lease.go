@@ -1,0 +1,165 @@
+package xstreamq
+
+import (
+	"context"
+	"time"
+
+	"github.com/xstreamq/xstreamq/internal/service"
+)
+
+// extendPage bounds one script call that renews leases.
+const extendPage = 200
+
+// Modes of the extend script.
+const (
+	modeRenew     = "renew"
+	modeCheck     = "check"
+	modeUnstarted = "unstarted"
+	modeStarted   = "started"
+)
+
+// Replies of the extend script, per id.
+const (
+	leaseLost int64 = iota
+	leaseHeld
+	leaseOfNothing // held, but the entry is gone: it cannot be renewed
+)
+
+// newRenewer returns the loop that keeps the leases of everything in this process: of what waits for a handler, runs, or
+// waits for its outcome to be written.
+func (s *subscription) newRenewer() *service.Loop {
+	return service.New(service.Options{
+		Name: "renewer", Step: s.renew, Timeout: commandTimeout, OnError: s.loopError("renewer"),
+	})
+}
+
+// renewTick is how often leases are looked at; one is renewed when a third of it is over.
+func (s *subscription) renewTick() time.Duration {
+	return min(max(s.opts.VisibilityTimeout/20, 5*time.Millisecond), time.Second)
+}
+
+func (s *subscription) renew(ctx context.Context) (time.Duration, error) {
+	vt := s.opts.VisibilityTimeout
+	now := time.Now()
+	if late := s.pool.unstarted(now.Add(-vt)); len(late) > 0 {
+		if left, err := s.giveBack(ctx, late); err != nil {
+			for _, d := range left {
+				s.park(d, verdict{outcome: Released}, err)
+			}
+			return 0, err
+		}
+	}
+	due := s.pool.due(now, vt, s.opts.MaxExtension)
+	for _, d := range due.overlong {
+		d.ctx.finish(ErrMaxExtension)
+	}
+	var failed error
+	for _, l := range s.lanes {
+		if err := s.extend(ctx, l, modeRenew, due.renew); err != nil {
+			failed = s.repaired(ctx, l, err)
+		}
+		if err := s.extend(ctx, l, modeCheck, due.check); err != nil {
+			failed = s.repaired(ctx, l, err)
+		}
+	}
+	if failed == nil {
+		s.pool.finalize(due.overlong)
+	}
+	return s.renewTick(), failed
+}
+
+// extend renews or checks the leases of one lane, in pages, and ends the handlers of those that are lost.
+func (s *subscription) extend(ctx context.Context, l *lane, mode string, all []*delivery) error {
+	var ds []*delivery
+	var ids []string
+	for _, d := range all {
+		if d.lane == l {
+			ds, ids = append(ds, d), append(ids, d.entry.ID)
+		}
+	}
+	for len(ds) > 0 {
+		n := min(len(ds), extendPage)
+		asked := time.Now()
+		states, err := runExtend(ctx, s.client.redis, l.keys, extendArgs{
+			Group: l.group, Consumer: s.consumer, Mode: mode, IDs: ids[:n],
+		}).AsIntSlice()
+		if err != nil {
+			return err
+		}
+		n = min(n, len(states))
+		for _, d := range s.pool.extended(ds[:n], states, asked) {
+			d.ctx.finish(ErrLeaseLost)
+			s.log.Warn("lease lost: another worker has the message", "id", d.entry.Original, "attempt", d.entry.Failures+d.entry.Lost+1)
+		}
+		ds, ids = ds[n:], ids[n:]
+	}
+	return nil
+}
+
+// dueLeases is what one round of the renewer has to do.
+type dueLeases struct {
+	renew    []*delivery
+	check    []*delivery
+	overlong []*delivery // run for longer than MaxExtension; renewed a last time
+}
+
+// due returns the leases that are a third over. The oldest come first, so the walk ends early.
+func (p *pool) due(now time.Time, vt, maxExtension time.Duration) dueLeases {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var due dueLeases
+	for d := p.held.first; d != nil; d = d.links[byLease].next {
+		if now.Sub(d.renewed) < vt/3 && maxExtension < 0 {
+			break
+		}
+		overlong := maxExtension >= 0 && d.state == running && now.Sub(d.started) >= maxExtension
+		switch {
+		case d.lost || d.gone || d.final:
+		case overlong:
+			due.overlong = append(due.overlong, d)
+			due.renew = append(due.renew, d)
+		case now.Sub(d.renewed) < vt/3:
+		case maxExtension < 0 && d.state == running:
+			if now.Sub(d.renewed) >= vt {
+				due.check = append(due.check, d)
+			}
+		default:
+			due.renew = append(due.renew, d)
+		}
+	}
+	return due
+}
+
+// extended notes what the extend script said, and returns the deliveries whose handlers must end. What has a verdict already is
+// left to its settle: its row may be gone because it was written just now.
+func (p *pool) extended(ds []*delivery, states []int64, asked time.Time) (lost []*delivery) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for i, d := range ds {
+		switch {
+		case d.state == ended:
+		case states[i] == leaseOfNothing:
+			d.gone = true
+		case states[i] == leaseHeld:
+			d.renewed = asked
+			p.held.remove(d)
+			p.held.push(d)
+		case d.state == waiting:
+			p.drop(d)
+			lost = append(lost, d)
+		case d.state == running:
+			d.lost = true
+			lost = append(lost, d)
+		}
+	}
+	return lost
+}
+
+// finalize marks deliveries whose leases run out now, unless their handlers return before.
+func (p *pool) finalize(ds []*delivery) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, d := range ds {
+		d.final = true
+	}
+}

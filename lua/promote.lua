@@ -1,0 +1,86 @@
+-- promote: moves due messages to where they are read.
+--
+-- Delayed publishes go to the queue, failed messages whose backoff is over to the retry stream; one page of each. A member
+-- that cannot be moved is put off for a minute, so that it holds up nobody, and is reported.
+--
+-- KEYS 1 Delayed zset of delayed publishes
+-- KEYS 2 Queue   stream
+-- KEYS 3 Backoff zset of the group's waiting messages
+-- KEYS 4 Retry   stream of redeliveries
+-- ARGV 1 page int members of each zset to look at
+-- ARGV 2 cap int  length of Retry at which it takes no more; 0 = none
+-- RETURNS - moved to the queue, moved to the retry stream, ms until the next is due (-1 = none), error texts
+-- INCLUDE entry
+-- INCLUDE retry
+
+local page, cap = tonumber(ARGV[1]), tonumber(ARGV[2])
+local now = now_ms()
+local errors = {}
+local next_due = -1
+
+local function move(zset, stream, member, limit)
+  local nul = string.find(member, '\0', 1, true)
+  local flat = nul and unpack_entry(member, nul + 1)
+  if not flat or #flat == 0 or #flat > MAX_ARGS + 100 then
+    error('XQBAD a member of ' .. zset .. ' is not a packed entry, or has too many fields')
+  end
+  room_in(stream, limit, false)
+  append(stream, flat)
+  redis.call('ZREM', zset, member)
+  return #member
+end
+
+local function note(err)
+  if #errors < 10 then
+    errors[#errors + 1] = text_of(err)
+  end
+end
+
+local function promote(zset, stream, limit)
+  local wrong = mistyped(zset, 'zset') or mistyped(stream, 'stream')
+  if wrong then
+    error(wrong)
+  end
+  local moved, copied = 0, 0
+  local due = redis.call('ZRANGEBYSCORE', zset, '-inf', whole(now), 'LIMIT', 0, page)
+  if #due > 0 then
+    probe(stream, '-')
+  end
+  for i = 1, #due do
+    local ok, size = pcall(move, zset, stream, due[i], limit)
+    if ok then
+      moved = moved + 1
+      copied = copied + size
+    else
+      note(size)
+      if not string.find(text_of(size), 'XQBAD', 1, true) then
+        break
+      end
+      redis.pcall('ZADD', zset, 'XX', whole(now + 60000), due[i])
+    end
+    if copied >= 1048576 then
+      break
+    end
+  end
+  local head = redis.call('ZRANGE', zset, 0, 0, 'WITHSCORES')
+  if #head == 2 then
+    local wait = math.max(0, tonumber(head[2]) - now)
+    if next_due < 0 or wait < next_due then
+      next_due = wait
+    end
+  end
+  return moved
+end
+
+local function guarded(zset, stream, limit)
+  local ok, moved = pcall(promote, zset, stream, limit)
+  if ok then
+    return moved
+  end
+  note(moved)
+  return 0
+end
+
+local queued = guarded(KEYS[1], KEYS[2], 0)
+local retried = guarded(KEYS[3], KEYS[4], cap)
+return {queued, retried, math.ceil(next_due), errors}

@@ -1,0 +1,12 @@
+-- register: notes in the registry that a group exists, keeping when it was first seen.
+--
+-- KEYS 1 Registry hash of all groups
+-- ARGV 1 member string queue/group
+-- ARGV 2 about string  JSON object of the group, without its closing brace
+-- RETURNS - 1
+-- INCLUDE base
+local now = whole(now_ms())
+local old = redis.call('HGET', KEYS[1], ARGV[1])
+local first = old and string.match(old, '"first_seen":(%d+)') or now
+redis.call('HSET', KEYS[1], ARGV[1], ARGV[2] .. ',"first_seen":' .. first .. ',"last_seen":' .. now .. '}')
+return 1

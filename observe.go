@@ -1,0 +1,84 @@
+package xstreamq
+
+import (
+	"context"
+	"time"
+)
+
+// Observer is told what happens, for metrics. Every func may be nil. They are called from many goroutines, on the path of the
+// messages: they must return quickly.
+type Observer struct {
+	// Published: one publish call on a queue; n messages were stored. For a batch, err joins what failed.
+	Published func(queue string, n int, err error)
+	// Handled: a handler returned, or a message was refused before it reached one.
+	Handled func(Handled)
+	// Settled: outcomes of deliveries were written to Redis.
+	Settled func(Settled)
+	// Swept: a sweep over pending entries moved some.
+	Swept func(Swept)
+	// Promoted: n messages became due: on the queue, or on the group's retry stream.
+	Promoted func(queue, group string, queued, retried int)
+}
+
+// Handled is one run of a handler.
+type Handled struct {
+	Queue, Group string
+	Outcome      Outcome
+	Attempt      int
+	Duration     time.Duration
+	Err          error
+}
+
+// Settled is an outcome written for Count messages of one group.
+type Settled struct {
+	Queue, Group string
+	Outcome      Outcome
+	// Reason is set for Dead.
+	Reason Reason
+	Count  int
+}
+
+// Swept is what one sweep moved.
+type Swept struct {
+	Queue, Group string
+	// Recovered lost leases go on to another worker.
+	Recovered int
+	// Released deliveries had been given back by their worker, or never started.
+	Released int
+	// Dead lists the reason of each dead letter.
+	Dead []Reason
+}
+
+// Outcome is what became of a delivery.
+type Outcome string
+
+// Outcomes.
+const (
+	Acked     Outcome = "acked"     // handled
+	Discarded Outcome = "discarded" // ended by Discard
+	Skipped   Outcome = "skipped"   // ended by Dedupe: it had been handled before
+	Retried   Outcome = "retried"   // failed, waits for its next attempt
+	Released  Outcome = "released"  // given back, no budget spent
+	Dead      Outcome = "dead"      // became a dead letter
+	Late      Outcome = "late"      // succeeded after its lease was lost and the message had moved
+	Lost      Outcome = "lost"      // failed after its lease was lost: nothing was changed
+	Unknown   Outcome = "unknown"   // written at a second try that found it done already, or its lease lost
+	Kept      Outcome = "kept"      // NoVisibilityTimeout: failed, stays pending
+)
+
+// Reason says why a message is a dead letter.
+type Reason string
+
+// Reasons.
+const (
+	Failed      Reason = "failed"      // MaxRetries used up
+	LostLease   Reason = "lost-lease"  // MaxLostLeases used up
+	Rejected    Reason = "rejected"    // DeadLetter
+	Undecodable Reason = "undecodable" // the codec or Validate refused it
+	NoBody      Reason = "no-body"     // an entry without a body
+	BodyLost    Reason = "body-lost"   // the entry was deleted while it was pending
+)
+
+// Middleware wraps the handler of a subscription, for traces and metrics. The first one is outermost. It sees the raw
+// delivery; next returns what the handler returned.
+type Middleware func(next func(ctx context.Context, d *Delivery) error) func(ctx context.Context, d *Delivery) error

@@ -1,0 +1,200 @@
+package xstreamq
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"github.com/xstreamq/xstreamq/internal/service"
+	"github.com/xstreamq/xstreamq/internal/wire"
+)
+
+const (
+	// readMax bounds one read.
+	readMax = 1000
+	// blockFor is how long a read waits on the server, when it can be woken; else blockShort.
+	blockFor   = 5 * time.Second
+	blockShort = time.Second
+)
+
+// laneReader reads one lane, on a connection of its own: a blocked read holds up nobody, and can be woken.
+type laneReader struct {
+	s    *subscription
+	lane *lane
+	loop *service.Loop
+	top  wire.ID // highest id read so far
+
+	strays bool // a read may have been answered without us seeing it
+
+	mu   sync.Mutex
+	conn *readConn
+	stop bool
+}
+
+func (s *subscription) newReader(l *lane) *laneReader {
+	r := &laneReader{s: s, lane: l}
+	name := "reader"
+	if l.ours {
+		name = "retry reader"
+	}
+	r.loop = service.New(service.Options{Name: name, Step: r.step, OnError: s.loopError(name)})
+	return r
+}
+
+// step waits for free slots and fills them. It asks without blocking first; a blocked read asks for one message only and
+// holds no slot, so an idle queue cannot keep a busy retry stream waiting, nor the other way round.
+func (r *laneReader) step(ctx context.Context) (time.Duration, error) {
+	if r.strays {
+		if err := r.s.releaseStrays(ctx, r.lane, r.s.pool.heldIDs(r.lane)); err != nil {
+			return 0, r.mend(ctx, err)
+		}
+		r.strays = false
+	}
+	n := r.s.pool.reserve(readMax, r.loop.SetWaiting)
+	if n == 0 || r.stopping() {
+		r.s.pool.unreserve(n)
+		return blockShort, nil
+	}
+	found, err := r.read(ctx, n, 0)
+	if err != nil || len(found) == 0 {
+		r.s.pool.unreserve(n)
+		if err == nil {
+			n = 0
+			found, err = r.block(ctx)
+		}
+	}
+	if err != nil {
+		return 0, r.mend(ctx, err)
+	}
+	r.take(ctx, n, found)
+	return 0, nil
+}
+
+// block waits for one message. It returns nothing when it was woken, or none came.
+func (r *laneReader) block(ctx context.Context) ([]rueidis.RedisMessage, error) {
+	conn := r.connect()
+	if conn == nil || r.stopping() {
+		return nil, nil
+	}
+	wait := blockFor
+	if conn.waker == nil {
+		wait = blockShort
+	}
+	return r.read(ctx, 1, wait)
+}
+
+// read is one XREADGROUP. Its deadline is for a connection that carries nothing any more; ending it earlier could strand
+// what Redis is just handing over.
+func (r *laneReader) read(ctx context.Context, count int, block time.Duration) ([]rueidis.RedisMessage, error) {
+	conn := r.connect()
+	if conn == nil {
+		return nil, nil
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), block+commandTimeout)
+	defer cancel()
+	c := conn.client.B().Xreadgroup().Group(r.lane.group, r.s.consumer).Count(int64(count))
+	var cmd rueidis.Completed
+	if block > 0 {
+		cmd = c.Block(block.Milliseconds()).Streams().Key(r.lane.keys.Source).Id(">").Build()
+	} else {
+		cmd = c.Streams().Key(r.lane.keys.Source).Id(">").Build()
+	}
+	reply, err := conn.client.Do(ctx, cmd).ToMessage()
+	if rueidis.IsRedisNil(err) {
+		err = nil
+	}
+	if err != nil {
+		if _, ok := rueidis.IsRedisErr(err); !ok {
+			r.strays = true
+			r.drop()
+		}
+		return nil, err
+	}
+	r.learn(ctx, conn)
+	return streamEntries(reply)
+}
+
+// streamEntries returns the entries of the one stream in an XREADGROUP reply, of either protocol version.
+func streamEntries(reply rueidis.RedisMessage) ([]rueidis.RedisMessage, error) {
+	if reply.IsNil() {
+		return nil, nil
+	}
+	if reply.IsMap() {
+		streams, err := reply.AsMap()
+		if err != nil {
+			return nil, err
+		}
+		for _, entries := range streams {
+			return entries.ToArray()
+		}
+		return nil, nil
+	}
+	streams, err := reply.ToArray()
+	if err != nil || len(streams) == 0 {
+		return nil, err
+	}
+	pair, err := streams[0].ToArray()
+	if err == nil && len(pair) != 2 {
+		err = fmt.Errorf("xstreamq: XREADGROUP answered a stream of %d parts", len(pair))
+	}
+	if err != nil {
+		return nil, err
+	}
+	return pair[1].ToArray()
+}
+
+// mend deals with an error of a read. What a step does next is up to the loop: it backs off when mend returns an error.
+func (r *laneReader) mend(ctx context.Context, err error) error {
+	if groupGone(err) {
+		return r.s.repair(ctx, r.lane)
+	}
+	return err
+}
+
+// take makes deliveries of what was read and lines them up; n slots were reserved for them.
+func (r *laneReader) take(ctx context.Context, n int, found []rueidis.RedisMessage) {
+	slots := make([]delivery, len(found))
+	ds := make([]*delivery, 0, len(found))
+	for i := range found {
+		id, fields, err := splitEntry(found[i])
+		if err != nil || fields == nil {
+			// Gone while it was pending, and handed to us all the same: the sweep writes the tombstone.
+			continue
+		}
+		d := &slots[i]
+		d.lane, d.fields = r.lane, fields
+		d.entry.Decode(id, fields, r.lane.ours)
+		d.ctx.parent, d.ctx.timeout = r.s.workCtx, r.s.opts.HandlerTimeout
+		ds = append(ds, d)
+	}
+	ds = r.withoutRepeats(ds)
+	ds = r.s.withoutDone(ctx, ds)
+	r.s.pool.push(n, ds)
+}
+
+// withoutRepeats drops what this process still handles. Ids only go back after the group was created again.
+func (r *laneReader) withoutRepeats(ds []*delivery) []*delivery {
+	if len(ds) == 0 {
+		return ds
+	}
+	first, _ := wire.ParseID(ds[0].entry.ID)
+	last, _ := wire.ParseID(ds[len(ds)-1].entry.ID)
+	forward := r.top.Less(first)
+	if r.top.Less(last) {
+		r.top = last
+	}
+	if forward {
+		return ds
+	}
+	held := r.s.pool.heldIDs(r.lane)
+	fresh := ds[:0]
+	for _, d := range ds {
+		if held[d.entry.ID] == nil {
+			fresh = append(fresh, d)
+		}
+	}
+	return fresh
+}

@@ -1,0 +1,142 @@
+package xstreamq
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"time"
+
+	"github.com/xstreamq/xstreamq/internal/service"
+	"github.com/xstreamq/xstreamq/internal/wire"
+)
+
+// Bounds of the time between two sweeps; the aim is a tenth of the lease.
+const (
+	sweepMin = 100 * time.Millisecond
+	sweepMax = 5 * time.Second
+)
+
+// sweeper walks all pending entries of one lane and moves those whose lease has run out: their worker vanished.
+type sweeper struct {
+	s    *subscription
+	lane *lane
+	// last is the server's ms at the end of the last sweep, and interval what was meant to lie between that and the next. The script
+	// holds them against its clock: after a pause or a clock step it moves nothing, so that the living can renew first.
+	last     int64
+	interval time.Duration
+	delays   []string
+}
+
+func (s *subscription) newSweeper(l *lane) *service.Loop {
+	w := &sweeper{s: s, lane: l, interval: s.sweepEvery()}
+	for _, d := range s.opts.Backoff.lostDelays() {
+		w.delays = append(w.delays, strconv.FormatInt(ceilMillis(d), 10))
+	}
+	name := "sweeper"
+	if l.ours {
+		name = "retry sweeper"
+	}
+	return service.New(service.Options{Name: name, Step: w.sweep, Timeout: time.Minute, OnError: s.loopError(name)})
+}
+
+func (s *subscription) sweepEvery() time.Duration {
+	return min(max(s.opts.VisibilityTimeout/10, sweepMin), sweepMax)
+}
+
+// page is what one call of the reclaim script did.
+type page struct {
+	state    int64
+	now      int64
+	resume   string
+	moved    Swept
+	heldBack int64
+	dead     []string
+	problems []string
+}
+
+// sweep is one pass over all pending entries.
+func (w *sweeper) sweep(ctx context.Context) (time.Duration, error) {
+	began := time.Now()
+	var problem error
+	start, gap := "-", int64(0)
+	for {
+		p, err := w.call(ctx, start, w.last-gap)
+		if err != nil {
+			if groupGone(err) {
+				return 0, w.s.repair(ctx, w.lane)
+			}
+			return 0, err
+		}
+		if start == "-" && w.last > 0 {
+			// Later pages are judged by the gap before the first one: they follow at once.
+			gap = max(0, p.now-w.last)
+		}
+		w.last = p.now
+		w.report(p)
+		if len(p.problems) > 0 {
+			problem = fmt.Errorf("some messages whose lease ran out stay where they are: %s", p.problems[0])
+		}
+		if p.heldBack > 0 {
+			return w.hold(), problem
+		}
+		if p.state != reclaimSwept || p.resume == "" {
+			break
+		}
+		id, ok := wire.ParseID(p.resume)
+		if !ok {
+			return 0, fmt.Errorf("the server returned %q for a stream id", p.resume)
+		}
+		start = id.Next().String()
+	}
+	// A long list is swept less often: never more than a fifth of the time.
+	w.interval = max(w.s.sweepEvery(), min(5*time.Since(began), sweepMax))
+	return w.interval, problem
+}
+
+// hold waits after a pause until every living worker has had the time to renew.
+func (w *sweeper) hold() time.Duration {
+	w.interval = max(w.s.sweepEvery(), w.s.opts.VisibilityTimeout/3)
+	return w.interval
+}
+
+func (w *sweeper) call(ctx context.Context, start string, last int64) (page, error) {
+	ctx, cancel := context.WithTimeout(ctx, commandTimeout)
+	defer cancel()
+	opts := &w.s.opts
+	reply, err := runReclaim(ctx, w.s.client.redis, w.lane.keys, reclaimArgs{
+		Group: w.lane.group, Ours: w.lane.ours, Start: start, Last: last, Interval: ceilMillis(w.interval),
+		Lease: ceilMillis(opts.VisibilityTimeout), Budget: budget(opts.MaxLostLeases), Cap: int64(opts.RetryMaxLen),
+		Seed: int64(rand.Uint32()), Delays: w.delays,
+	}).ToArray()
+	if err != nil {
+		return page{}, err
+	}
+	r := replyReader{reply: reply}
+	p := page{state: r.int(), now: r.int()}
+	if p.state != reclaimSwept {
+		return p, r.err
+	}
+	p.resume = r.string()
+	p.moved = Swept{Queue: w.s.queue, Group: w.s.group}
+	p.moved.Recovered = int(r.int() + r.int())
+	p.moved.Released = int(r.int())
+	p.heldBack = r.int()
+	for _, d := range r.strings() {
+		id, reason := splitDead(d)
+		p.dead = append(p.dead, id)
+		p.moved.Dead = append(p.moved.Dead, reason)
+	}
+	p.problems = r.strings()
+	return p, r.err
+}
+
+func (w *sweeper) report(p page) {
+	moved := p.moved.Recovered + p.moved.Released + len(p.moved.Dead)
+	if moved > 0 && w.s.client.cfg.Observer.Swept != nil {
+		w.s.client.cfg.Observer.Swept(p.moved)
+	}
+	for _, id := range p.dead {
+		w.s.buried(id)
+	}
+}

@@ -1,0 +1,61 @@
+package xstreamq
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/xstreamq/xstreamq/internal/wire"
+)
+
+// strayPage bounds one look at a consumer's pending entries.
+const strayPage = 500
+
+// releaseStrays gives back what Redis says this consumer holds and this process knows nothing of: a read was answered, and the
+// answer never came. held is what it does know.
+func (s *subscription) releaseStrays(ctx context.Context, l *lane, held map[string]*delivery) error {
+	for start := "-"; ; {
+		page, err := s.pendingOf(ctx, l, start)
+		if err != nil || len(page) == 0 {
+			return err
+		}
+		var strays []string
+		for _, id := range page {
+			if held[id] == nil {
+				strays = append(strays, id)
+			}
+		}
+		if _, err := s.release(ctx, l, strays); err != nil {
+			return err
+		}
+		last, ok := wire.ParseID(page[len(page)-1])
+		if !ok {
+			return fmt.Errorf("xstreamq: the server returned %q for a stream id", page[len(page)-1])
+		}
+		start = last.Next().String()
+	}
+}
+
+// pendingOf returns a page of the ids that this consumer holds.
+func (s *subscription) pendingOf(ctx context.Context, l *lane, start string) ([]string, error) {
+	ctx, cancel := context.WithTimeout(ctx, commandTimeout)
+	defer cancel()
+	rc := s.client.redis
+	rows, err := rc.Do(ctx, rc.B().Xpending().Key(l.keys.Source).Group(l.group).
+		Start(start).End("+").Count(strayPage).Consumer(s.consumer).Build()).ToArray()
+	if err != nil {
+		return nil, err
+	}
+	ids := make([]string, 0, len(rows))
+	for i := range rows {
+		row, err := rows[i].ToArray()
+		if err != nil || len(row) == 0 {
+			return nil, fmt.Errorf("xstreamq: unexpected row of XPENDING: %w", err)
+		}
+		id, err := row[0].ToString()
+		if err != nil {
+			return nil, err
+		}
+		ids = append(ids, id)
+	}
+	return ids, nil
+}
