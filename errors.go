@@ -1,7 +1,6 @@
 package xstreamq
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -148,12 +147,4 @@ func publishError(queue string, err error, sent bool) error {
 		return fmt.Errorf("xstreamq: publish to %q: %w", queue, err)
 	}
 	return fmt.Errorf("%w: %q: %w", ErrPublishUncertain, queue, err)
-}
-
-// stopped turns an ended context into its cause.
-func stopped(ctx context.Context) error {
-	if ctx.Err() == nil {
-		return nil
-	}
-	return context.Cause(ctx)
 }
