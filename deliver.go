@@ -43,19 +43,23 @@ func (s *subscription) work() {
 // handle runs the handler of one delivery and settles what comes of it, whatever way the handler ends.
 func (s *subscription) handle(call invoke, d *delivery) {
 	returned := false
-	var err error
 	defer func() {
 		if returned {
 			return
 		}
 		if p := recover(); p != nil {
-			err = fmt.Errorf("handler panicked: %v\n%s", p, debug.Stack())
-			s.conclude(d, err)
+			s.conclude(d, fmt.Errorf("handler panicked: %v\n%s", p, debug.Stack()))
 			return
 		}
 		s.conclude(d, fmt.Errorf("handler called runtime.Goexit\n%s", debug.Stack()))
-		s.pool.leave()
+		s.pool.leave(d)
 	}()
+	lost, err := s.charge(d)
+	if lost || err != nil {
+		returned = true
+		s.settle(d, verdict{outcome: Released, err: err})
+		return
+	}
 	if d.entry.HasBody {
 		err = call(&d.ctx, &d.entry)
 	} else {

@@ -2,6 +2,7 @@ package xstreamq
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/xstreamq/xstreamq/internal/service"
@@ -78,15 +79,12 @@ func (s *subscription) extend(ctx context.Context, l *lane, mode string, all []*
 		}
 	}
 	for len(ds) > 0 {
-		n := min(len(ds), extendPage)
 		asked := time.Now()
-		states, err := runExtend(ctx, s.client.redis, l.keys, extendArgs{
-			Group: l.group, Consumer: s.consumer, Mode: mode, IDs: ids[:n],
-		}).AsIntSlice()
+		states, err := s.extendIDs(ctx, l, mode, ids)
 		if err != nil {
 			return err
 		}
-		n = min(n, len(states))
+		n := len(states)
 		for _, d := range s.pool.extended(ds[:n], states, asked) {
 			d.ctx.finish(ErrLeaseLost)
 			s.log.Warn("lease lost: another worker has the message", "id", d.entry.Original, "attempt", d.entry.Failures+d.entry.Lost+1)
@@ -94,6 +92,18 @@ func (s *subscription) extend(ctx context.Context, l *lane, mode string, all []*
 		ds, ids = ds[n:], ids[n:]
 	}
 	return nil
+}
+
+// extendIDs is one call of the extend script. It returns the state of each of the first ids: at least one, maybe not all.
+func (s *subscription) extendIDs(ctx context.Context, l *lane, mode string, ids []string) ([]int64, error) {
+	ids = ids[:min(len(ids), extendPage)]
+	states, err := runExtend(ctx, s.client.redis, l.keys, extendArgs{
+		Group: l.group, Consumer: s.consumer, Mode: mode, IDs: ids,
+	}).AsIntSlice()
+	if err == nil && (len(states) == 0 || len(states) > len(ids)) {
+		err = fmt.Errorf("xstreamq: %d answers for %d leases", len(states), len(ids))
+	}
+	return states, err
 }
 
 // dueLeases is what one round of the renewer has to do.
@@ -144,7 +154,7 @@ func (p *pool) extended(ds []*delivery, states []int64, asked time.Time) (lost [
 			d.renewed = asked
 			p.held.remove(d)
 			p.held.push(d)
-		case d.state == waiting:
+		case d.state == unstarted:
 			p.drop(d)
 			lost = append(lost, d)
 		case d.state == running:

@@ -32,10 +32,10 @@ type delivery struct {
 type deliveryState uint8
 
 const (
-	waiting  deliveryState = iota // read, no handler yet
-	running                       // in its handler
-	settling                      // has a verdict that is not written yet
-	ended                         // not ours any more
+	unstarted deliveryState = iota // read, no handler yet
+	running                        // in its handler
+	settling                       // has a verdict that is not written yet
+	ended                          // not ours any more
 )
 
 const (
@@ -90,6 +90,8 @@ type pool struct {
 	work     sync.Cond // a worker may take one, or must go
 	held     list
 	turn     list
+	suspects list // also waiting, for their turn one at a time
+	suspect  bool // one of them runs
 	running  int
 	reserved int // slots of a read that is under way
 	closed   bool
@@ -99,16 +101,27 @@ type pool struct {
 func newPool(concurrency, prefetch int) *pool {
 	p := &pool{concurrency: concurrency, prefetch: prefetch, unsettled: max(1000, 4*(concurrency+prefetch))}
 	p.room.L, p.work.L = &p.mu, &p.mu
-	p.held.which, p.turn.which = byLease, byTurn
+	p.held.which, p.turn.which, p.suspects.which = byLease, byTurn, byTurn
 	return p
+}
+
+// waiting is how many have no handler yet.
+func (p *pool) waiting() int { return p.turn.len + p.suspects.len }
+
+// line is where a delivery waits.
+func (p *pool) line(d *delivery) *list {
+	if d.suspect() {
+		return &p.suspects
+	}
+	return &p.turn
 }
 
 // free is how many more may be read. It asks for half of the read-ahead to be used up first: small reads cost the server most.
 func (p *pool) free() int {
-	if p.turn.len > p.prefetch/2 || p.held.len > p.unsettled {
+	if p.waiting() > p.prefetch/2 || p.held.len > p.unsettled {
 		return 0
 	}
-	return p.concurrency + p.prefetch - p.turn.len - p.running - p.reserved
+	return p.concurrency + p.prefetch - p.waiting() - p.running - p.reserved
 }
 
 // reserve waits until there is room, and takes up to limit slots for a read. 0 means that the pool is closed.
@@ -147,7 +160,7 @@ func (p *pool) push(reserved int, ds []*delivery) {
 	for _, d := range ds {
 		d.read, d.renewed = now, now
 		p.held.push(d)
-		p.turn.push(d)
+		p.line(d).push(d)
 	}
 	if len(ds) < reserved {
 		p.room.Broadcast()
@@ -166,25 +179,38 @@ func (p *pool) next(last *delivery) *delivery {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if last != nil {
-		p.left()
+		p.left(last)
 	}
-	for p.turn.len == 0 && !p.closed {
+	for !p.closed && p.head() == nil {
 		p.work.Wait()
 	}
 	if p.closed {
 		return nil
 	}
-	d := p.turn.first
-	p.turn.remove(d)
+	d := p.head()
+	p.line(d).remove(d)
 	p.running++
+	p.suspect = p.suspect || d.suspect()
 	d.state, d.started = running, time.Now()
 	d.ctx.start = d.started
 	return d
 }
 
+// head is the delivery whose turn it is: a suspect if none runs.
+func (p *pool) head() *delivery {
+	if p.suspects.len > 0 && !p.suspect {
+		return p.suspects.first
+	}
+	return p.turn.first
+}
+
 // left counts one running delivery less. Called with mu held.
-func (p *pool) left() {
+func (p *pool) left(d *delivery) {
 	p.running--
+	if d.suspect() {
+		p.suspect = false
+		p.work.Signal()
+	}
 	if p.running == 0 && p.idle != nil {
 		close(p.idle)
 		p.idle = nil
@@ -195,10 +221,10 @@ func (p *pool) left() {
 }
 
 // leave ends the turn of a worker that will not ask for another delivery.
-func (p *pool) leave() {
+func (p *pool) leave(d *delivery) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.left()
+	p.left(d)
 }
 
 // hold takes a delivery that needs no handler, until its outcome is written.
@@ -215,7 +241,7 @@ func (p *pool) hold(d *delivery) {
 func (p *pool) judged(d *delivery) (lost bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if d.state == running || d.state == waiting {
+	if d.state <= running {
 		d.state = settling
 	}
 	return d.lost
@@ -237,8 +263,8 @@ func (p *pool) drop(d *delivery) {
 	if d.state == ended {
 		return
 	}
-	if d.state == waiting {
-		p.turn.remove(d)
+	if d.state == unstarted {
+		p.line(d).remove(d)
 	}
 	d.state = ended
 	p.held.remove(d)
@@ -258,14 +284,16 @@ func (p *pool) unstarted(before time.Time) []*delivery {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var out []*delivery
-	for d := p.turn.first; d != nil; {
-		next := d.links[byTurn].next
-		if d.read.Before(before) {
-			p.turn.remove(d)
-			d.state = settling
-			out = append(out, d)
+	for _, line := range []*list{&p.turn, &p.suspects} {
+		for d := line.first; d != nil; {
+			next := d.links[byTurn].next
+			if d.read.Before(before) {
+				line.remove(d)
+				d.state = settling
+				out = append(out, d)
+			}
+			d = next
 		}
-		d = next
 	}
 	if p.free() > 0 {
 		p.room.Broadcast()
@@ -318,5 +346,5 @@ func (p *pool) stillRunning() []*delivery {
 func (p *pool) counts() (waiting, running, held int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.turn.len, p.running, p.held.len
+	return p.waiting(), p.running, p.held.len
 }

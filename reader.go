@@ -172,6 +172,7 @@ func (r *laneReader) take(ctx context.Context, n int, found []rueidis.RedisMessa
 	}
 	ds = r.withoutRepeats(ds)
 	ds = r.s.withoutDone(ctx, ds)
+	r.s.setApart(ctx, r.lane, ds)
 	r.s.pool.push(n, ds)
 }
 

@@ -1,0 +1,52 @@
+package xstreamq
+
+import (
+	"context"
+	"fmt"
+)
+
+// suspectFrom is how many lost leases make a message suspect of killing its workers. Suspects run one at a time in a process,
+// and only the one that runs is charged when the process dies: those read with it, and not begun, come back as releases. So a
+// message that kills every process ends as a dead letter alone.
+const suspectFrom = 2
+
+func (d *delivery) suspect() bool { return d.entry.Lost >= suspectFrom }
+
+// setApart marks suspects that were just read, and are not in the pool yet, as not begun. If that cannot be written they are
+// charged like any other.
+func (s *subscription) setApart(ctx context.Context, l *lane, ds []*delivery) {
+	var ids []string
+	for _, d := range ds {
+		if d.suspect() {
+			ids = append(ids, d.entry.ID)
+		}
+	}
+	if s.opts.NoVisibilityTimeout {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), commandTimeout)
+	defer cancel()
+	for len(ids) > 0 {
+		states, err := s.extendIDs(ctx, l, modeUnstarted, ids)
+		if err != nil {
+			s.log.Warn("messages that lost several leases could not be set apart", "error", err)
+			return
+		}
+		ids = ids[len(states):]
+	}
+}
+
+// charge marks a suspect as begun: from now on the end of this process costs it a lease. Without that mark it must not run; it
+// must not either when another worker has it.
+func (s *subscription) charge(d *delivery) (lost bool, err error) {
+	if !d.suspect() || s.opts.NoVisibilityTimeout {
+		return false, nil
+	}
+	ctx, cancel := context.WithTimeout(s.settleCtx, commandTimeout)
+	defer cancel()
+	states, err := s.extendIDs(ctx, d.lane, modeStarted, []string{d.entry.ID})
+	if err != nil {
+		return false, fmt.Errorf("the message lost several leases and could not be marked as begun: %w", err)
+	}
+	return states[0] == leaseLost, nil
+}
