@@ -3,6 +3,7 @@ package xstreamq
 import (
 	"encoding/json"
 	"fmt"
+	"reflect"
 )
 
 // Codec turns bodies into bytes and back. Both methods are called from many goroutines.
@@ -80,14 +81,16 @@ func decode[T any](c Codec[T], data []byte, v *T) (err error) {
 	return validate(v)
 }
 
-// validate asks the value, or its address, whether it is valid.
+// validate asks the value whether it is valid. Its address has all methods that it has, unless it is a pointer or an interface.
 func validate[T any](v *T) error {
-	var check Validator
-	if val, ok := any(*v).(Validator); ok {
-		check = val
-	} else if val, ok := any(v).(Validator); ok {
-		check = val
-	} else {
+	check, ok := any(v).(Validator)
+	if !ok {
+		switch reflect.TypeFor[T]().Kind() {
+		case reflect.Pointer, reflect.Interface:
+			check, ok = any(*v).(Validator)
+		}
+	}
+	if !ok {
 		return nil
 	}
 	if err := check.Validate(); err != nil {

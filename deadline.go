@@ -2,45 +2,53 @@ package xstreamq
 
 import (
 	"context"
+	"reflect"
 	"sync/atomic"
 	"time"
 )
 
-// deadlines hands out contexts with a deadline for commands whose caller set none. Calls that begin within the same second
+// deadlines hands out contexts with a deadline for commands whose caller set none. Calls with the same context within a second
 // share one: a timer per publish would cost as much as the publish.
 type deadlines struct {
-	current atomic.Pointer[sharedDeadline]
+	latest atomic.Pointer[sharedDeadline]
 }
 
 type sharedDeadline struct {
-	ctx  context.Context
-	made time.Time
+	parent context.Context // nil for one that never ends
+	ctx    context.Context
+	made   time.Time
 }
 
 const deadlineShare = time.Second
 
-// of returns ctx if it has a deadline, else one that ends between commandTimeout and commandTimeout + 1s from now.
+func nothing() {}
+
+// of returns ctx if it has a deadline, else one that ends with it, and between commandTimeout and commandTimeout + 1s from
+// now.
 func (b *deadlines) of(ctx context.Context) (context.Context, context.CancelFunc) {
 	if _, ok := ctx.Deadline(); ok {
-		return ctx, func() {}
+		return ctx, nothing
 	}
-	if ctx.Done() != nil {
-		return context.WithTimeout(ctx, commandTimeout)
+	if ctx.Done() == nil {
+		ctx = nil
+	} else if reflect.TypeOf(ctx).Kind() != reflect.Pointer {
+		return context.WithTimeout(ctx, commandTimeout) // not safe to compare
 	}
-	return b.shared(), func() {}
+	now := time.Now()
+	if d := b.latest.Load(); d != nil && d.parent == ctx && now.Sub(d.made) < deadlineShare {
+		return d.ctx, nothing
+	}
+	return b.share(ctx, now), nothing
 }
 
-func (b *deadlines) shared() context.Context {
-	now := time.Now()
-	cur := b.current.Load()
-	if cur != nil && now.Sub(cur.made) < deadlineShare {
-		return cur.ctx
+// share makes a context that nobody may cancel early: others use it. It ends by its deadline, or with its parent.
+func (b *deadlines) share(parent context.Context, now time.Time) context.Context {
+	from := parent
+	if from == nil {
+		from = context.Background()
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), commandTimeout+deadlineShare)
-	context.AfterFunc(ctx, cancel) // nobody may cancel it earlier: others share it
-	fresh := &sharedDeadline{ctx, now}
-	if !b.current.CompareAndSwap(cur, fresh) {
-		return b.current.Load().ctx
-	}
+	ctx, cancel := context.WithTimeout(from, commandTimeout+deadlineShare)
+	context.AfterFunc(ctx, cancel)
+	b.latest.Store(&sharedDeadline{parent, ctx, now})
 	return ctx
 }

@@ -88,6 +88,9 @@ func (s *subscription) conclude(d *delivery, err error) {
 
 // judge is the one place where errors become verdicts. cause is why the handler's context had ended before it returned.
 func (s *subscription) judge(d *delivery, err, cause error) verdict {
+	if err == nil && cause == nil {
+		return verdict{outcome: Acked}
+	}
 	var (
 		undecodable *undecodableError
 		dead        *deadLetterError

@@ -27,6 +27,7 @@ type laneReader struct {
 	loop *service.Loop
 	top  wire.ID // highest id read so far
 
+	quiet  bool // the last blocked read brought nothing: block again
 	strays bool // a read may have been answered without us seeing it
 
 	mu   sync.Mutex
@@ -58,12 +59,17 @@ func (r *laneReader) step(ctx context.Context) (time.Duration, error) {
 		r.s.pool.unreserve(n)
 		return blockShort, nil
 	}
-	found, err := r.read(ctx, n, 0)
+	var found []rueidis.RedisMessage
+	var err error
+	if !r.quiet {
+		found, err = r.read(ctx, n, 0)
+	}
 	if err != nil || len(found) == 0 {
 		r.s.pool.unreserve(n)
 		if err == nil {
 			n = 0
 			found, err = r.block(ctx)
+			r.quiet = err == nil && len(found) == 0
 		}
 	}
 	if err != nil {

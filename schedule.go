@@ -14,8 +14,8 @@ import (
 	"github.com/xstreamq/xstreamq/internal/wire"
 )
 
-// promoteEvery is how often due messages are looked for. A message is at most this late, plus one step.
-const promoteEvery = 400 * time.Millisecond
+// promoteEvery is how often due messages are looked for at least. What is due later than that is known ahead, and on time.
+const promoteEvery = 450 * time.Millisecond
 
 // promotePage is how many members of each zset one call moves at most.
 const promotePage = 200
