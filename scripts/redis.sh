@@ -42,7 +42,12 @@ install() {
 	fi
 }
 
-if [ -n "${XSTREAMQ_TEST_REDIS_URL:-}" ] || server_found || docker_found; then
+if server_found || docker_found; then
+	exit 0
+fi
+if [ -n "${XSTREAMQ_TEST_REDIS_URL:-}" ]; then
+	echo "redis.sh: XSTREAMQ_TEST_REDIS_URL is set; the tests that kill and restart a Redis of their own will fail:" \
+		"they need redis-server, valkey-server or Docker" >&2
 	exit 0
 fi
 
@@ -58,6 +63,6 @@ redis.sh: no Redis to test with, and none could be installed. Any one of these w
       Alpine:         sudo apk add redis                     macOS:  brew install redis
   - start Docker: the tests then run Redis in a container
   - set XSTREAMQ_TEST_REDIS_URL=redis://host:port
-Tests that kill and restart Redis need the first.
+Tests that kill and restart a Redis of their own need one of the first two.
 MESSAGE
 exit 1

@@ -46,13 +46,10 @@ func StartContainer(tb testing.TB) (url string, ok bool) {
 func runContainer() (url string, stop func() error, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), containerTimeout)
 	defer cancel()
-	if err := dockerAnswers(ctx); err != nil {
+	if err := dockerAnswers(); err != nil {
 		return "", nil, err
 	}
-	image := os.Getenv(imageVariable)
-	if image == "" {
-		image = defaultImage
-	}
+	image := imageName()
 	container, err := testcontainers.Run(ctx, image, testcontainers.WithExposedPorts("6379/tcp"))
 	stop = func() error {
 		if err := testcontainers.TerminateContainer(container); err != nil {
@@ -70,8 +67,15 @@ func runContainer() (url string, stop func() error, err error) {
 	return url, stop, nil
 }
 
-func dockerAnswers(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, dockerTimeout)
+func imageName() string {
+	if image := os.Getenv(imageVariable); image != "" {
+		return image
+	}
+	return defaultImage
+}
+
+func dockerAnswers() error {
+	ctx, cancel := context.WithTimeout(context.Background(), dockerTimeout)
 	defer cancel()
 	provider, err := testcontainers.NewDockerProvider()
 	if err != nil {

@@ -14,10 +14,21 @@ import (
 
 const (
 	readyTimeout = 30 * time.Second // for a server to load its data and answer
+	stopTimeout  = 10 * time.Second // for a server to come to an orderly end before it is killed
 	bindAttempts = 20               // starts on ports that somebody else took first
 )
 
 var errPortTaken = errors.New("the port is taken")
+
+// process is one run of a server. Its methods do nothing to a server that has ended.
+type process interface {
+	pid() int // as the server itself sees it
+	alive() bool
+	kill()
+	stop() // an orderly end; after stopTimeout it is a kill
+	pause()
+	resume()
+}
 
 // Options describe a server of one's own. The zero value is a server that keeps nothing on disk.
 type Options struct {
@@ -33,18 +44,19 @@ type Options struct {
 // from several goroutines.
 type Server struct {
 	tb      testing.TB // nil without a test
-	binary  string
+	start   func(args []string, dir, logPath string) (process, error)
 	args    []string
 	dir     string
 	tempDir bool
 	port    int
 
 	mu   sync.Mutex
-	proc *process // the latest run
+	proc process // the latest run
 }
 
-// Start gives the test a server of its own and closes it at the end of the test. It needs redis-server or
-// valkey-server on PATH, whatever XSTREAMQ_TEST_REDIS_URL says: a server elsewhere cannot be killed.
+// Start gives the test a server of its own and closes it at the end of the test. It runs the redis-server or
+// valkey-server on PATH, or without one a container on the host's network; never a server that
+// XSTREAMQ_TEST_REDIS_URL names, which is not ours to kill.
 func Start(tb testing.TB, opts Options) *Server {
 	tb.Helper()
 	s, err := NewServer(opts)
@@ -65,12 +77,11 @@ func Start(tb testing.TB, opts Options) *Server {
 
 // NewServer is Start without a test: the caller has to Close the server.
 func NewServer(opts Options) (*Server, error) {
-	binary, err := findBinary()
+	start, err := findStart()
 	if err != nil {
-		return nil, fmt.Errorf("redistest: a server that a test may kill and restart has to be a local process, "+
-			"neither XSTREAMQ_TEST_REDIS_URL nor a container will do; install redis-server (scripts/redis.sh): %w", err)
+		return nil, err
 	}
-	s := &Server{binary: binary, args: serverArgs(opts), dir: opts.Dir}
+	s := &Server{start: start, args: serverArgs(opts), dir: opts.Dir}
 	if s.dir == "" {
 		if s.dir, err = os.MkdirTemp("", "xstreamq-redis-"); err != nil {
 			return nil, fmt.Errorf("redistest: create a directory for the server: %w", err)
@@ -91,6 +102,21 @@ func NewServer(opts Options) (*Server, error) {
 	return s, nil
 }
 
+// findStart returns the way to run a server that can be killed and restarted.
+func findStart() (func(args []string, dir, logPath string) (process, error), error) {
+	binary, err := findBinary()
+	if err == nil {
+		return func(args []string, dir, logPath string) (process, error) {
+			return startLocal(binary, args, dir, logPath)
+		}, nil
+	}
+	if dockerErr := dockerAnswers(); dockerErr != nil {
+		return nil, fmt.Errorf("redistest: no Redis to start and kill: install redis-server (scripts/redis.sh) or start "+
+			"Docker; %s will not do: %w", urlVariable, errors.Join(err, dockerErr))
+	}
+	return startContained, nil
+}
+
 func serverArgs(opts Options) []string {
 	args := []string{"--bind", "127.0.0.1", "--save", ""}
 	if opts.AOF == "" {
@@ -105,7 +131,7 @@ func serverArgs(opts Options) []string {
 func (s *Server) launch() error {
 	logged := s.logSize()
 	args := append([]string{"--port", strconv.Itoa(s.port), "--dir", s.dir}, s.args...)
-	proc, err := startProcess(s.binary, args, s.dir, s.logPath())
+	proc, err := s.start(args, s.dir, s.logPath())
 	if err != nil {
 		return err
 	}
@@ -123,9 +149,9 @@ func (s *Server) launch() error {
 	proc.kill()
 	output := s.logSince(logged)
 	if strings.Contains(output, "Address already in use") {
-		return fmt.Errorf("start %s on %s: %w", s.binary, s.Addr(), errPortTaken)
+		return fmt.Errorf("start a server on %s: %w", s.Addr(), errPortTaken)
 	}
-	return fmt.Errorf("%s did not come up on %s; its last lines:\n%s", s.binary, s.Addr(), output)
+	return fmt.Errorf("the server on %s did not come up; its last lines:\n%s", s.Addr(), output)
 }
 
 // Addr is the server's host:port.

@@ -83,16 +83,29 @@ func TestRestartWaitsForTheDataToBeLoaded(t *testing.T) {
 	wire.wantReply(":" + strconv.Itoa(keys))
 }
 
+// runID is Redis's own name for one run of a server.
+func runID(tb testing.TB, server *Server) string {
+	tb.Helper()
+	client := Dial(tb, server.URL())
+	info, err := client.Do(context.Background(), client.B().Info().Section("server").Build()).ToString()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(info, "run_id:")
+	id, _, _ := strings.Cut(rest, "\r\n")
+	return id
+}
+
 func TestRestartOfARunningServerIsANewProcess(t *testing.T) {
 	t.Parallel()
 	server := Start(t, Options{})
-	addr, before := server.Addr(), server.proc.pid()
+	addr, before := server.Addr(), runID(t, server)
 	server.Pause() // a paused server can be restarted too
 	if err := server.Restart(); err != nil {
 		t.Fatal(err)
 	}
-	if after := server.proc.pid(); after == before {
-		t.Errorf("process %d is still the server after Restart", after)
+	if after := runID(t, server); after == before {
+		t.Errorf("run %s is still the server after Restart", after)
 	}
 	if server.Addr() != addr {
 		t.Errorf("the address moved from %s to %s", addr, server.Addr())
@@ -168,7 +181,7 @@ func TestServerComesBackAfterSomebodyHadItsPort(t *testing.T) {
 			if err != nil {
 				return
 			}
-			_, _ = io.WriteString(conn, "+PONG\r\n$14\r\nprocess_id:1\r\n\r\n")
+			_, _ = io.WriteString(conn, "+PONG\r\n$15\r\nprocess_id:-1\r\n\r\n")
 			_ = conn.Close()
 		}
 	}()

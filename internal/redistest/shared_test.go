@@ -55,7 +55,7 @@ func TestValkeyOnPathServesToo(t *testing.T) {
 	t.Parallel()
 	binary, err := findBinary()
 	if err != nil {
-		t.Fatal(err)
+		t.Skipf("no binary to find under another name: %v", err)
 	}
 	dir := t.TempDir()
 	if err := os.Symlink(binary, filepath.Join(dir, "valkey-server")); err != nil {
@@ -86,8 +86,8 @@ func TestServersAreGoneAfterTheProcess(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if name == "killed" && runtime.GOOS != "linux" {
-				t.Skip("only Linux ends the children of a killed process")
+			if _, err := findBinary(); name == "killed" && (err != nil || runtime.GOOS != "linux") {
+				t.Skip("only a local process on Linux ends with its parent; containers are left to testcontainers' reaper")
 			}
 			cmd := helper(t, "url")
 			input, err := cmd.StdinPipe()

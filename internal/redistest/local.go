@@ -9,24 +9,21 @@ import (
 	"time"
 )
 
-// stopTimeout is how long a server may take for an orderly end before it is killed.
-const stopTimeout = 10 * time.Second
-
-// process is one run of a server binary.
-type process struct {
+// localProcess is one run of a server binary.
+type localProcess struct {
 	cmd  *exec.Cmd
 	done chan struct{} // closed when the process has ended and was waited for
 }
 
-// startProcess runs the binary with its output appended to the file logPath.
-func startProcess(binary string, args []string, dir, logPath string) (*process, error) {
+// startLocal runs the binary with its output appended to the file logPath.
+func startLocal(binary string, args []string, dir, logPath string) (process, error) {
 	output, err := os.OpenFile(logPath, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("open the server's log: %w", err)
 	}
 	defer output.Close()
 
-	p := &process{cmd: exec.Command(binary, args...), done: make(chan struct{})}
+	p := &localProcess{cmd: exec.Command(binary, args...), done: make(chan struct{})}
 	p.cmd.Dir = dir
 	p.cmd.Stdout = output
 	p.cmd.Stderr = output
@@ -41,7 +38,7 @@ func startProcess(binary string, args []string, dir, logPath string) (*process, 
 
 // run starts the process and waits for it on one OS thread: the kernel sends the parent-death signal when the thread
 // that forked ends, not when its process does, so the thread has to stay as long as the child.
-func (p *process) run(started chan<- error) {
+func (p *localProcess) run(started chan<- error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	err := p.cmd.Start()
@@ -53,9 +50,9 @@ func (p *process) run(started chan<- error) {
 	close(p.done)
 }
 
-func (p *process) pid() int { return p.cmd.Process.Pid }
+func (p *localProcess) pid() int { return p.cmd.Process.Pid }
 
-func (p *process) alive() bool {
+func (p *localProcess) alive() bool {
 	select {
 	case <-p.done:
 		return false
@@ -65,15 +62,15 @@ func (p *process) alive() bool {
 }
 
 // signal reaches a process that has ended as little as one that is about to; neither is an error here.
-func (p *process) signal(sig syscall.Signal) { _ = p.cmd.Process.Signal(sig) }
+func (p *localProcess) signal(sig syscall.Signal) { _ = p.cmd.Process.Signal(sig) }
 
-func (p *process) kill() {
+func (p *localProcess) kill() {
 	p.signal(syscall.SIGKILL)
 	<-p.done
 }
 
 // stop asks for an orderly end, and kills a process that does not come to one.
-func (p *process) stop() {
+func (p *localProcess) stop() {
 	p.signal(syscall.SIGCONT) // a paused process would not see the next signal
 	p.signal(syscall.SIGTERM)
 	select {
@@ -84,12 +81,12 @@ func (p *process) stop() {
 }
 
 // pause returns once the process no longer runs: signals arrive a little later than kill(2) returns.
-func (p *process) pause() {
+func (p *localProcess) pause() {
 	p.signal(syscall.SIGSTOP)
 	poll(stopTimeout, func() bool { return !p.alive() || stopped(p.pid()) })
 }
 
-func (p *process) resume() { p.signal(syscall.SIGCONT) }
+func (p *localProcess) resume() { p.signal(syscall.SIGCONT) }
 
 // binaries are the servers that can be started, the preferred one first.
 var binaries = []string{"redis-server", "valkey-server"}
