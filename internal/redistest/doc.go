@@ -15,5 +15,6 @@
 // free port; a container (see [StartContainer]). Where none of them can be had the test fails and says how to get one.
 //
 // A test that kills, pauses or reconfigures Redis starts one of its own with [Start], from the same binaries or, on
-// Linux, in a container. A test that needs a bad network puts a [Proxy] in between. Benchmarks and tools without a testing.TB use [NewServer], [ListenProxy] and [Open].
+// Linux, in a container. A test that needs a bad network puts a [Proxy] in between. Benchmarks and tools without a
+// testing.TB use [NewServer], [ListenProxy] and [Open].
 package redistest
