@@ -52,16 +52,19 @@ func (String) Decode(data []byte, v *string) error {
 }
 
 // encode checks and encodes a value that is about to be published.
-func encode[T any](c Codec[T], v T) (body []byte, err error) {
+func (q *Queue[T]) encode(v T) (body []byte, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("%w: encoding panicked: %v", ErrInvalidMessage, p)
 		}
 	}()
-	if err := validate(&v); err != nil {
-		return nil, err
+	if q.validates {
+		checked := v
+		if err := validate(&checked); err != nil {
+			return nil, err
+		}
 	}
-	body, err = c.Encode(v)
+	body, err = q.codec.Encode(v)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrInvalidMessage, err)
 	}
@@ -69,26 +72,38 @@ func encode[T any](c Codec[T], v T) (body []byte, err error) {
 }
 
 // decode decodes and checks a body that was read.
-func decode[T any](c Codec[T], data []byte, v *T) (err error) {
+func (q *Queue[T]) decode(data []byte, v *T) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("%w: decoding panicked: %v", ErrInvalidMessage, p)
 		}
 	}()
-	if err := c.Decode(data, v); err != nil {
+	if err := q.codec.Decode(data, v); err != nil {
 		return fmt.Errorf("%w: %w", ErrInvalidMessage, err)
+	}
+	if !q.validates {
+		return nil
 	}
 	return validate(v)
 }
 
-// validate asks the value whether it is valid. Its address has all methods that it has, unless it is a pointer or an interface.
+// mayValidate reports whether values of T can implement Validator. Asked once per queue, it saves an allocation per publish.
+func mayValidate[T any]() bool {
+	_, ok := any(new(T)).(Validator)
+	return ok || hidesMethods[T]()
+}
+
+// hidesMethods: the address of a pointer or of an interface has none of its methods.
+func hidesMethods[T any]() bool {
+	kind := reflect.TypeFor[T]().Kind()
+	return kind == reflect.Pointer || kind == reflect.Interface
+}
+
+// validate asks a value whether it is valid, if it can tell.
 func validate[T any](v *T) error {
 	check, ok := any(v).(Validator)
-	if !ok {
-		switch reflect.TypeFor[T]().Kind() {
-		case reflect.Pointer, reflect.Interface:
-			check, ok = any(*v).(Validator)
-		}
+	if !ok && hidesMethods[T]() {
+		check, ok = any(*v).(Validator)
 	}
 	if !ok {
 		return nil

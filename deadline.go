@@ -16,7 +16,7 @@ type deadlines struct {
 type sharedDeadline struct {
 	parent context.Context // nil for one that never ends
 	ctx    context.Context
-	made   time.Time
+	stale  atomic.Bool // a second old
 }
 
 const deadlineShare = time.Second
@@ -34,21 +34,22 @@ func (b *deadlines) of(ctx context.Context) (context.Context, context.CancelFunc
 	} else if reflect.TypeOf(ctx).Kind() != reflect.Pointer {
 		return context.WithTimeout(ctx, commandTimeout) // not safe to compare
 	}
-	now := time.Now()
-	if d := b.latest.Load(); d != nil && d.parent == ctx && now.Sub(d.made) < deadlineShare {
+	if d := b.latest.Load(); d != nil && d.parent == ctx && !d.stale.Load() {
 		return d.ctx, nothing
 	}
-	return b.share(ctx, now), nothing
+	return b.share(ctx), nothing
 }
 
 // share makes a context that nobody may cancel early: others use it. It ends by its deadline, or with its parent.
-func (b *deadlines) share(parent context.Context, now time.Time) context.Context {
+func (b *deadlines) share(parent context.Context) context.Context {
 	from := parent
 	if from == nil {
 		from = context.Background()
 	}
 	ctx, cancel := context.WithTimeout(from, commandTimeout+deadlineShare)
 	context.AfterFunc(ctx, cancel)
-	b.latest.Store(&sharedDeadline{parent, ctx, now})
+	d := &sharedDeadline{parent: parent, ctx: ctx}
+	time.AfterFunc(deadlineShare, func() { d.stale.Store(true) })
+	b.latest.Store(d)
 	return ctx
 }

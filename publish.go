@@ -25,6 +25,8 @@ type Queue[T any] struct {
 	name   string
 	keys   keys.Set
 	codec  Codec[T]
+
+	validates bool // T has, or may have, a Validate
 }
 
 // QueueOption is an option of NewQueue.
@@ -43,7 +45,7 @@ func NewQueue[T any](c *Client, name string, opts ...QueueOption[T]) (*Queue[T],
 	if err := checkName("queue", name); err != nil {
 		return nil, err
 	}
-	q := &Queue[T]{client: c, name: name, keys: keys.ForQueue(c.cfg.KeyPrefix, name), codec: JSON[T]{}}
+	q := &Queue[T]{client: c, name: name, keys: keys.ForQueue(c.cfg.KeyPrefix, name), codec: JSON[T]{}, validates: mayValidate[T]()}
 	for _, o := range opts {
 		o(q)
 	}
@@ -129,18 +131,27 @@ func (c *Client) observePublish(queue string, n int, err error) {
 
 // prepare encodes and checks a message before anything is sent.
 func (q *Queue[T]) prepare(body T, opts []PublishOption) (outgoing, error) {
-	var m outgoing
-	for _, o := range opts {
-		o(&m)
-	}
+	m := withOptions(opts)
 	if m.err != nil {
 		return m, fmt.Errorf("xstreamq: publish to %q: %w", q.name, m.err)
 	}
 	var err error
-	if m.body, err = encode(q.codec, body); err != nil {
+	if m.body, err = q.encode(body); err != nil {
 		return m, fmt.Errorf("xstreamq: publish to %q: %w", q.name, err)
 	}
 	return m, m.check(q.name, q.client.cfg.MaxBodySize)
+}
+
+// withOptions keeps a message without options off the heap.
+func withOptions(opts []PublishOption) outgoing {
+	if len(opts) == 0 {
+		return outgoing{}
+	}
+	m := new(outgoing)
+	for _, o := range opts {
+		o(m)
+	}
+	return *m
 }
 
 func (m *outgoing) check(queue string, maxBody int) error {

@@ -283,7 +283,7 @@ func newInvoker[T any](q *Queue[T], group string, handle Handler[T], wrap []Midd
 			}
 			m := &free[0]
 			free = free[1:]
-			if err := decode(q.codec, e.Body, &m.Body); err != nil {
+			if err := q.decode(e.Body, &m.Body); err != nil {
 				return &undecodableError{err}
 			}
 			m.Delivery = deliveryOf(e, q.name, group)
