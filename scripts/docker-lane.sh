@@ -32,8 +32,10 @@ cleanup() {
 	if [ -n "$dockerd_pid" ]; then
 		kill "$dockerd_pid" 2>/dev/null || true
 		wait "$dockerd_pid" 2>/dev/null || true
+		# A container on the host's network leaves this mount behind.
+		umount "$work/exec/netns/default" 2>/dev/null || true
 	fi
-	rm -rf "$work"
+	rm -rf "$work" || say "$work could not be removed"
 }
 trap cleanup EXIT
 trap 'exit 1' INT TERM
