@@ -64,8 +64,8 @@ func (e *Entry) set(name, value string, ours bool) {
 		if e.Header == nil {
 			e.Header = make(map[string]string, 4)
 		}
-		if key := name[len(Header):]; e.Header[key] == "" {
-			e.Header[key] = value
+		if _, ok := e.Header[name[len(Header):]]; !ok {
+			e.Header[name[len(Header):]] = value
 		}
 	case name == Original:
 		if ours || Scheduled(value) {
@@ -87,18 +87,19 @@ func (e *Entry) set(name, value string, ours bool) {
 	case name == By:
 		e.By = value
 	case name == Packed:
-		e.unpack(value, ours)
+		e.unpack(value)
 	}
 }
 
-func (e *Entry) unpack(packed string, ours bool) {
+// unpack takes headers alone: our own fields are never packed, so what else is in there is a stranger's.
+func (e *Entry) unpack(packed string) {
 	more, err := Unpack(packed)
 	if err != nil {
 		return
 	}
 	for i := 0; i+1 < len(more); i += 2 {
-		if more[i] != Packed && more[i] != Body {
-			e.set(more[i], more[i+1], ours)
+		if strings.HasPrefix(more[i], Header) {
+			e.set(more[i], more[i+1], true)
 		}
 	}
 }
