@@ -18,7 +18,8 @@ install_tool() {
 	echo "lint: building $package into $dir (minutes the first time)" >&2
 	rm -rf "$dir.partial"
 	# GOFLAGS is emptied: -mod=vendor and the like would refuse package@version.
-	GOFLAGS='' CGO_ENABLED=0 GOBIN="$PWD/$dir.partial" go install "$package" || return 1
+	GOFLAGS='' CGO_ENABLED=0 GOBIN="$PWD/$dir.partial" go install "$package" 2>&1 |
+		sed '/^go: downloading /d' >&2 || return 1
 	mv "$dir.partial" "$dir"
 }
 
