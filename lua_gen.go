@@ -20,7 +20,7 @@ func luaBool(b bool) string {
 }
 
 // ackSHA is the SHA1 of ackSource, by which a server knows the script.
-const ackSHA = "0a7dc9daf2677bccc4dc47ad7ff008205f06f2ed"
+const ackSHA = "4bbcd514204ead4dd28cc5c950a33e0558e47d38"
 
 // ackSource is lua/ack.lua with its includes, without comments.
 const ackSource = `local function now_ms()
@@ -39,6 +39,12 @@ local function mistyped(key, want)
     return nil
   end
   return 'XQTYPE key ' .. key .. ' holds a ' .. is .. ', not a ' .. want
+end
+local function demand(key, want)
+  local wrong = mistyped(key, want)
+  if wrong then
+    error(wrong, 0)
+  end
 end
 local function text_of(err)
   if type(err) == 'table' then
@@ -115,7 +121,7 @@ func runAck(ctx context.Context, c rueidis.Client, k keys.Set, a ackArgs) rueidi
 }
 
 // compactSHA is the SHA1 of compactSource, by which a server knows the script.
-const compactSHA = "aba754f2937bb94b5998367e80455dc1cc93a59f"
+const compactSHA = "7cd622222e58bca9167a53368b6eff95e7de8e9d"
 
 // compactSource is lua/compact.lua with its includes, without comments.
 const compactSource = `local function now_ms()
@@ -134,6 +140,12 @@ local function mistyped(key, want)
     return nil
   end
   return 'XQTYPE key ' .. key .. ' holds a ' .. is .. ', not a ' .. want
+end
+local function demand(key, want)
+  local wrong = mistyped(key, want)
+  if wrong then
+    error(wrong, 0)
+  end
 end
 local function text_of(err)
   if type(err) == 'table' then
@@ -308,7 +320,7 @@ func runExtend(ctx context.Context, c rueidis.Client, k keys.Set, a extendArgs) 
 }
 
 // failSHA is the SHA1 of failSource, by which a server knows the script.
-const failSHA = "4627cc9c3525ba61aa82be8b2918831897164964"
+const failSHA = "64940b38699ec661674099a762f86b217ed7ebf7"
 
 // failSource is lua/fail.lua with its includes, without comments.
 const failSource = `local function now_ms()
@@ -327,6 +339,12 @@ local function mistyped(key, want)
     return nil
   end
   return 'XQTYPE key ' .. key .. ' holds a ' .. is .. ', not a ' .. want
+end
+local function demand(key, want)
+  local wrong = mistyped(key, want)
+  if wrong then
+    error(wrong, 0)
+  end
 end
 local function text_of(err)
   if type(err) == 'table' then
@@ -369,28 +387,26 @@ local RESERVED = {
 }
 local MAX_ARGS = 7000
 local function scheduled(id)
-  return id and #id <= 64 and string.match(id, '^d%d+%-%x+$') ~= nil
+  return id and #id <= 64 and string.match(id, '^d%d+%-[0-9a-f]+$') ~= nil
 end
 local function counter(s)
   return s and string.match(s, '^%d+$') and tonumber(s) or 0
 end
 local function open_entry(id, flat, ours)
-  local e = {oid = id, fields = {}, body = false, size = 0}
+  local e = {fields = {}, body = false, size = 0}
   local own = {}
   for i = 1, #flat, 2 do
     local name, value = flat[i], flat[i + 1]
     e.size = e.size + #name + #value
-    if RESERVED[name] then
-      own[name] = value
-    else
+    if not RESERVED[name] then
       e.fields[#e.fields + 1] = name
       e.fields[#e.fields + 1] = value
       e.body = e.body or name == 'body'
+    elseif ours or name ~= 'oid' or scheduled(value) then
+      own[name] = value
     end
   end
-  if own.oid and (ours or scheduled(own.oid)) then
-    e.oid = own.oid
-  end
+  e.oid = own.oid or id
   if scheduled(e.oid) then
     e.pub = own.pub
   end
@@ -568,7 +584,7 @@ func runFail(ctx context.Context, c rueidis.Client, k keys.Set, a failArgs) ruei
 }
 
 // promoteSHA is the SHA1 of promoteSource, by which a server knows the script.
-const promoteSHA = "be969a7b30fbe88c20181a36743dce4127a80142"
+const promoteSHA = "04598ec6c39b639255ec5b6183219a828900d7af"
 
 // promoteSource is lua/promote.lua with its includes, without comments.
 const promoteSource = `local function now_ms()
@@ -587,6 +603,12 @@ local function mistyped(key, want)
     return nil
   end
   return 'XQTYPE key ' .. key .. ' holds a ' .. is .. ', not a ' .. want
+end
+local function demand(key, want)
+  local wrong = mistyped(key, want)
+  if wrong then
+    error(wrong, 0)
+  end
 end
 local function text_of(err)
   if type(err) == 'table' then
@@ -629,28 +651,26 @@ local RESERVED = {
 }
 local MAX_ARGS = 7000
 local function scheduled(id)
-  return id and #id <= 64 and string.match(id, '^d%d+%-%x+$') ~= nil
+  return id and #id <= 64 and string.match(id, '^d%d+%-[0-9a-f]+$') ~= nil
 end
 local function counter(s)
   return s and string.match(s, '^%d+$') and tonumber(s) or 0
 end
 local function open_entry(id, flat, ours)
-  local e = {oid = id, fields = {}, body = false, size = 0}
+  local e = {fields = {}, body = false, size = 0}
   local own = {}
   for i = 1, #flat, 2 do
     local name, value = flat[i], flat[i + 1]
     e.size = e.size + #name + #value
-    if RESERVED[name] then
-      own[name] = value
-    else
+    if not RESERVED[name] then
       e.fields[#e.fields + 1] = name
       e.fields[#e.fields + 1] = value
       e.body = e.body or name == 'body'
+    elseif ours or name ~= 'oid' or scheduled(value) then
+      own[name] = value
     end
   end
-  if own.oid and (ours or scheduled(own.oid)) then
-    e.oid = own.oid
-  end
+  e.oid = own.oid or id
   if scheduled(e.oid) then
     e.pub = own.pub
   end
@@ -720,7 +740,7 @@ local function holds(source, group, consumer, id)
 end
 local function room_in(retry, cap, ours)
   if cap > 0 and not ours and redis.call('XLEN', retry) >= cap then
-    error('XQFULL ' .. retry .. ' holds RetryMaxLen messages; this one stays where it is')
+    error('XQFULL ' .. retry .. ' holds RetryMaxLen messages; this one stays where it is', 0)
   end
 end
 local page, cap = tonumber(ARGV[1]), tonumber(ARGV[2])
@@ -731,7 +751,7 @@ local function move(zset, stream, member, limit)
   local nul = string.find(member, '\0', 1, true)
   local flat = nul and unpack_entry(member, nul + 1)
   if not flat or #flat == 0 or #flat > MAX_ARGS + 100 then
-    error('XQBAD a member of ' .. zset .. ' is not a packed entry, or has too many fields')
+    error('XQBAD a member of ' .. zset .. ' is not a packed entry, or has too many fields', 0)
   end
   room_in(stream, limit, false)
   append(stream, flat)
@@ -744,10 +764,8 @@ local function note(err)
   end
 end
 local function promote(zset, stream, limit)
-  local wrong = mistyped(zset, 'zset') or mistyped(stream, 'stream')
-  if wrong then
-    error(wrong)
-  end
+  demand(zset, 'zset')
+  demand(stream, 'stream')
   local moved, copied = 0, 0
   local due = redis.call('ZRANGEBYSCORE', zset, '-inf', whole(now), 'LIMIT', 0, page)
   if #due > 0 then
@@ -823,7 +841,7 @@ func runPromote(ctx context.Context, c rueidis.Client, k keys.Set, a promoteArgs
 }
 
 // publishSHA is the SHA1 of publishSource, by which a server knows the script.
-const publishSHA = "409533b85051361b6bfc20a709813bc21c578b28"
+const publishSHA = "f4fcc865e26f8306f7b73807b5100500bb6cc781"
 
 // publishSource is lua/publish.lua with its includes, without comments.
 const publishSource = `local function now_ms()
@@ -842,6 +860,12 @@ local function mistyped(key, want)
     return nil
   end
   return 'XQTYPE key ' .. key .. ' holds a ' .. is .. ', not a ' .. want
+end
+local function demand(key, want)
+  local wrong = mistyped(key, want)
+  if wrong then
+    error(wrong, 0)
+  end
 end
 local function text_of(err)
   if type(err) == 'table' then
@@ -978,7 +1002,7 @@ func runReap(ctx context.Context, c rueidis.Client, k keys.Set, a reapArgs) ruei
 }
 
 // reclaimSHA is the SHA1 of reclaimSource, by which a server knows the script.
-const reclaimSHA = "0231458bd24a162f2ef3bb95187944f4a1179edc"
+const reclaimSHA = "b805375cca13aec9a3d6d336682ba505a329403a"
 
 // reclaimSource is lua/reclaim.lua with its includes, without comments.
 const reclaimSource = `local function now_ms()
@@ -997,6 +1021,12 @@ local function mistyped(key, want)
     return nil
   end
   return 'XQTYPE key ' .. key .. ' holds a ' .. is .. ', not a ' .. want
+end
+local function demand(key, want)
+  local wrong = mistyped(key, want)
+  if wrong then
+    error(wrong, 0)
+  end
 end
 local function text_of(err)
   if type(err) == 'table' then
@@ -1039,28 +1069,26 @@ local RESERVED = {
 }
 local MAX_ARGS = 7000
 local function scheduled(id)
-  return id and #id <= 64 and string.match(id, '^d%d+%-%x+$') ~= nil
+  return id and #id <= 64 and string.match(id, '^d%d+%-[0-9a-f]+$') ~= nil
 end
 local function counter(s)
   return s and string.match(s, '^%d+$') and tonumber(s) or 0
 end
 local function open_entry(id, flat, ours)
-  local e = {oid = id, fields = {}, body = false, size = 0}
+  local e = {fields = {}, body = false, size = 0}
   local own = {}
   for i = 1, #flat, 2 do
     local name, value = flat[i], flat[i + 1]
     e.size = e.size + #name + #value
-    if RESERVED[name] then
-      own[name] = value
-    else
+    if not RESERVED[name] then
       e.fields[#e.fields + 1] = name
       e.fields[#e.fields + 1] = value
       e.body = e.body or name == 'body'
+    elseif ours or name ~= 'oid' or scheduled(value) then
+      own[name] = value
     end
   end
-  if own.oid and (ours or scheduled(own.oid)) then
-    e.oid = own.oid
-  end
+  e.oid = own.oid or id
   if scheduled(e.oid) then
     e.pub = own.pub
   end
@@ -1130,7 +1158,7 @@ local function holds(source, group, consumer, id)
 end
 local function room_in(retry, cap, ours)
   if cap > 0 and not ours and redis.call('XLEN', retry) >= cap then
-    error('XQFULL ' .. retry .. ' holds RetryMaxLen messages; this one stays where it is')
+    error('XQFULL ' .. retry .. ' holds RetryMaxLen messages; this one stays where it is', 0)
   end
 end
 local source, retry, backoff, dlq, lock = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
@@ -1156,10 +1184,7 @@ local function owner_lease(consumer)
   return tonumber(string.match(consumer, '~(%d+)$')) or lease
 end
 local function bury(e, reason, id, consumer)
-  local wrong = mistyped(dlq, 'stream')
-  if wrong then
-    error(wrong)
-  end
+  demand(dlq, 'stream')
   dead[#dead + 1] = to_dlq(dlq, e, reason, now, id, consumer) .. ' ' .. reason
 end
 local function wait_after(lost)
@@ -1173,18 +1198,12 @@ local function lose(e, id, consumer)
   if budget >= 0 and e.lc > budget then
     bury(e, 'lost-lease', id, consumer)
   elseif e.lc == 1 then
-    local wrong = mistyped(retry, 'stream')
-    if wrong then
-      error(wrong)
-    end
+    demand(retry, 'stream')
     room_in(retry, cap, ours)
     to_retry(retry, e)
     n.retry = n.retry + 1
   else
-    local wrong = mistyped(backoff, 'zset')
-    if wrong then
-      error(wrong)
-    end
+    demand(backoff, 'zset')
     to_backoff(backoff, e, now + wait_after(e.lc))
     n.backoff = n.backoff + 1
   end
@@ -1203,10 +1222,7 @@ local function move(id, consumer, deliveries)
     if not e.body then
       bury(e, 'no-body', id, consumer)
     elseif deliveries == 0 then
-      local wrong = mistyped(retry, 'stream')
-      if wrong then
-        error(wrong)
-      end
+      demand(retry, 'stream')
       room_in(retry, cap, ours)
       to_retry(retry, e)
       n.released = n.released + 1
@@ -1315,7 +1331,7 @@ func runReclaim(ctx context.Context, c rueidis.Client, k keys.Set, a reclaimArgs
 }
 
 // registerSHA is the SHA1 of registerSource, by which a server knows the script.
-const registerSHA = "69735115f2a65959cb8b07985166186ba6d8a7a5"
+const registerSHA = "67fe45dc6b8a174ae86fe8ec3116b304d971f89e"
 
 // registerSource is lua/register.lua with its includes, without comments.
 const registerSource = `local function now_ms()
@@ -1334,6 +1350,12 @@ local function mistyped(key, want)
     return nil
   end
   return 'XQTYPE key ' .. key .. ' holds a ' .. is .. ', not a ' .. want
+end
+local function demand(key, want)
+  local wrong = mistyped(key, want)
+  if wrong then
+    error(wrong, 0)
+  end
 end
 local function text_of(err)
   if type(err) == 'table' then
@@ -1378,7 +1400,7 @@ func runRegister(ctx context.Context, c rueidis.Client, k keys.Set, a registerAr
 }
 
 // releaseSHA is the SHA1 of releaseSource, by which a server knows the script.
-const releaseSHA = "9b57543ff904265f484312471699d3d6d075bbc3"
+const releaseSHA = "04586f5b5160d039dcdf13c638882f8b2a43ea8a"
 
 // releaseSource is lua/release.lua with its includes, without comments.
 const releaseSource = `local function now_ms()
@@ -1397,6 +1419,12 @@ local function mistyped(key, want)
     return nil
   end
   return 'XQTYPE key ' .. key .. ' holds a ' .. is .. ', not a ' .. want
+end
+local function demand(key, want)
+  local wrong = mistyped(key, want)
+  if wrong then
+    error(wrong, 0)
+  end
 end
 local function text_of(err)
   if type(err) == 'table' then
@@ -1439,28 +1467,26 @@ local RESERVED = {
 }
 local MAX_ARGS = 7000
 local function scheduled(id)
-  return id and #id <= 64 and string.match(id, '^d%d+%-%x+$') ~= nil
+  return id and #id <= 64 and string.match(id, '^d%d+%-[0-9a-f]+$') ~= nil
 end
 local function counter(s)
   return s and string.match(s, '^%d+$') and tonumber(s) or 0
 end
 local function open_entry(id, flat, ours)
-  local e = {oid = id, fields = {}, body = false, size = 0}
+  local e = {fields = {}, body = false, size = 0}
   local own = {}
   for i = 1, #flat, 2 do
     local name, value = flat[i], flat[i + 1]
     e.size = e.size + #name + #value
-    if RESERVED[name] then
-      own[name] = value
-    else
+    if not RESERVED[name] then
       e.fields[#e.fields + 1] = name
       e.fields[#e.fields + 1] = value
       e.body = e.body or name == 'body'
+    elseif ours or name ~= 'oid' or scheduled(value) then
+      own[name] = value
     end
   end
-  if own.oid and (ours or scheduled(own.oid)) then
-    e.oid = own.oid
-  end
+  e.oid = own.oid or id
   if scheduled(e.oid) then
     e.pub = own.pub
   end
@@ -1530,7 +1556,7 @@ local function holds(source, group, consumer, id)
 end
 local function room_in(retry, cap, ours)
   if cap > 0 and not ours and redis.call('XLEN', retry) >= cap then
-    error('XQFULL ' .. retry .. ' holds RetryMaxLen messages; this one stays where it is')
+    error('XQFULL ' .. retry .. ' holds RetryMaxLen messages; this one stays where it is', 0)
   end
 end
 local source, retry = KEYS[1], KEYS[2]

@@ -22,7 +22,7 @@ local function move(zset, stream, member, limit)
   local nul = string.find(member, '\0', 1, true)
   local flat = nul and unpack_entry(member, nul + 1)
   if not flat or #flat == 0 or #flat > MAX_ARGS + 100 then
-    error('XQBAD a member of ' .. zset .. ' is not a packed entry, or has too many fields')
+    error('XQBAD a member of ' .. zset .. ' is not a packed entry, or has too many fields', 0)
   end
   room_in(stream, limit, false)
   append(stream, flat)
@@ -37,10 +37,8 @@ local function note(err)
 end
 
 local function promote(zset, stream, limit)
-  local wrong = mistyped(zset, 'zset') or mistyped(stream, 'stream')
-  if wrong then
-    error(wrong)
-  end
+  demand(zset, 'zset')
+  demand(stream, 'stream')
   local moved, copied = 0, 0
   local due = redis.call('ZRANGEBYSCORE', zset, '-inf', whole(now), 'LIMIT', 0, page)
   if #due > 0 then

@@ -57,10 +57,7 @@ local function owner_lease(consumer)
 end
 
 local function bury(e, reason, id, consumer)
-  local wrong = mistyped(dlq, 'stream')
-  if wrong then
-    error(wrong)
-  end
+  demand(dlq, 'stream')
   dead[#dead + 1] = to_dlq(dlq, e, reason, now, id, consumer) .. ' ' .. reason
 end
 
@@ -76,18 +73,12 @@ local function lose(e, id, consumer)
   if budget >= 0 and e.lc > budget then
     bury(e, 'lost-lease', id, consumer)
   elseif e.lc == 1 then
-    local wrong = mistyped(retry, 'stream')
-    if wrong then
-      error(wrong)
-    end
+    demand(retry, 'stream')
     room_in(retry, cap, ours)
     to_retry(retry, e)
     n.retry = n.retry + 1
   else
-    local wrong = mistyped(backoff, 'zset')
-    if wrong then
-      error(wrong)
-    end
+    demand(backoff, 'zset')
     to_backoff(backoff, e, now + wait_after(e.lc))
     n.backoff = n.backoff + 1
   end
@@ -107,10 +98,7 @@ local function move(id, consumer, deliveries)
     if not e.body then
       bury(e, 'no-body', id, consumer)
     elseif deliveries == 0 then
-      local wrong = mistyped(retry, 'stream')
-      if wrong then
-        error(wrong)
-      end
+      demand(retry, 'stream')
       room_in(retry, cap, ours)
       to_retry(retry, e)
       n.released = n.released + 1

@@ -23,6 +23,14 @@ local function mistyped(key, want)
   return 'XQTYPE key ' .. key .. ' holds a ' .. is .. ', not a ' .. want
 end
 
+-- Raises an error when a key is of the wrong type.
+local function demand(key, want)
+  local wrong = mistyped(key, want)
+  if wrong then
+    error(wrong, 0) -- 0: the text begins with its code, not with a line number
+  end
+end
+
 -- The text of an error that pcall caught.
 local function text_of(err)
   if type(err) == 'table' then

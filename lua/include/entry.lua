@@ -11,7 +11,7 @@ local RESERVED = {
 local MAX_ARGS = 7000
 
 local function scheduled(id)
-  return id and #id <= 64 and string.match(id, '^d%d+%-%x+$') ~= nil
+  return id and #id <= 64 and string.match(id, '^d%d+%-[0-9a-f]+$') ~= nil
 end
 
 local function counter(s)
@@ -21,22 +21,20 @@ end
 -- Takes an entry apart: what travels on as it is, and what is ours. ours is true for the retry stream, which only this
 -- engine writes. On the queue a reserved name is a stranger's: it is dropped, but for the id of a delayed publish.
 local function open_entry(id, flat, ours)
-  local e = {oid = id, fields = {}, body = false, size = 0}
+  local e = {fields = {}, body = false, size = 0}
   local own = {}
   for i = 1, #flat, 2 do
     local name, value = flat[i], flat[i + 1]
     e.size = e.size + #name + #value
-    if RESERVED[name] then
-      own[name] = value
-    else
+    if not RESERVED[name] then
       e.fields[#e.fields + 1] = name
       e.fields[#e.fields + 1] = value
       e.body = e.body or name == 'body'
+    elseif ours or name ~= 'oid' or scheduled(value) then
+      own[name] = value
     end
   end
-  if own.oid and (ours or scheduled(own.oid)) then
-    e.oid = own.oid
-  end
+  e.oid = own.oid or id
   if scheduled(e.oid) then
     e.pub = own.pub
   end
