@@ -29,8 +29,10 @@ const (
 // newRenewer returns the loop that keeps the leases of everything in this process: of what waits for a handler, runs, or
 // waits for its outcome to be written.
 func (s *subscription) newRenewer() *service.Loop {
+	// An answer that is lost must not cost the lease: there is time to ask again.
+	timeout := min(max(s.opts.VisibilityTimeout/3, 500*time.Millisecond), commandTimeout)
 	return service.New(service.Options{
-		Name: "renewer", Step: s.renew, Timeout: commandTimeout, OnError: s.loopError("renewer"),
+		Name: "renewer", Step: s.renew, Timeout: timeout, OnError: s.loopError("renewer"),
 	})
 }
 
@@ -42,19 +44,14 @@ func (s *subscription) renewTick() time.Duration {
 func (s *subscription) renew(ctx context.Context) (time.Duration, error) {
 	vt := s.opts.VisibilityTimeout
 	now := time.Now()
+	var failed error
 	if late := s.pool.unstarted(now.Add(-vt)); len(late) > 0 {
-		if left, err := s.giveBack(ctx, late); err != nil {
-			for _, d := range left {
-				s.park(d, verdict{outcome: Released}, err)
-			}
-			return 0, err
-		}
+		failed = s.giveBack(ctx, late)
 	}
 	due := s.pool.due(now, vt, s.opts.MaxExtension)
 	for _, d := range due.overlong {
 		d.ctx.finish(ErrMaxExtension)
 	}
-	var failed error
 	for _, l := range s.lanes {
 		if err := s.extend(ctx, l, modeRenew, due.renew); err != nil {
 			failed = s.repaired(ctx, l, err)
@@ -71,13 +68,8 @@ func (s *subscription) renew(ctx context.Context) (time.Duration, error) {
 
 // extend renews or checks the leases of one lane, in pages, and ends the handlers of those that are lost.
 func (s *subscription) extend(ctx context.Context, l *lane, mode string, all []*delivery) error {
-	var ds []*delivery
-	var ids []string
-	for _, d := range all {
-		if d.lane == l {
-			ds, ids = append(ds, d), append(ids, d.entry.ID)
-		}
-	}
+	ds := ofLane(all, l)
+	ids := idsOf(ds)
 	for len(ds) > 0 {
 		asked := time.Now()
 		states, err := s.extendIDs(ctx, l, mode, ids)

@@ -268,6 +268,8 @@ func (p *pool) drop(d *delivery) {
 	}
 	d.state = ended
 	p.held.remove(d)
+	// The read that brought it shares one array: a slow neighbour must not keep its body in memory.
+	d.fields, d.entry.Body, d.entry.Header = nil, nil, nil
 }
 
 // close lets no delivery start any more, and wakes readers and workers.

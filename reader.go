@@ -15,6 +15,8 @@ import (
 const (
 	// readMax bounds one read.
 	readMax = 1000
+	// deliverySlab is how many deliveries are allocated at once.
+	deliverySlab = 64
 	// blockFor is how long a read waits on the server, when it can be woken; else blockShort.
 	blockFor   = 5 * time.Second
 	blockShort = time.Second
@@ -162,7 +164,7 @@ func (r *laneReader) mend(ctx context.Context, err error) error {
 
 // take makes deliveries of what was read and lines them up; n slots were reserved for them.
 func (r *laneReader) take(ctx context.Context, n int, found []rueidis.RedisMessage) {
-	slots := make([]delivery, len(found))
+	var slots []delivery
 	ds := make([]*delivery, 0, len(found))
 	for i := range found {
 		id, fields, err := splitEntry(found[i])
@@ -170,7 +172,11 @@ func (r *laneReader) take(ctx context.Context, n int, found []rueidis.RedisMessa
 			// Gone while it was pending, and handed to us all the same: the sweep writes the tombstone.
 			continue
 		}
-		d := &slots[i]
+		if len(slots) == 0 {
+			slots = make([]delivery, min(deliverySlab, len(found)-i))
+		}
+		d := &slots[0]
+		slots = slots[1:]
 		d.lane, d.fields = r.lane, fields
 		d.entry.Decode(id, fields, r.lane.ours)
 		d.ctx.parent, d.ctx.timeout = r.s.workCtx, r.s.opts.HandlerTimeout

@@ -91,7 +91,11 @@ func (s *subscription) newPromoter() *service.Loop {
 	})
 }
 
+// promoteGap lies between two looks at least, however many short retries wake the loop.
+const promoteGap = 10 * time.Millisecond
+
 func (s *subscription) promote(ctx context.Context) (time.Duration, error) {
+	pause(ctx, promoteGap)
 	reply, err := runPromote(ctx, s.client.redis, s.queueLane.keys, promoteArgs{
 		Page: promotePage, Cap: int64(s.opts.RetryMaxLen),
 	}).ToArray()
@@ -110,7 +114,7 @@ func (s *subscription) promote(ctx context.Context) (time.Duration, error) {
 		return 0, fmt.Errorf("some due messages stay where they are: %s", problems[0])
 	}
 	if next < 0 {
-		return promoteEvery, nil
+		return promoteEvery - promoteGap, nil
 	}
-	return min(time.Duration(next)*time.Millisecond, promoteEvery), nil
+	return max(0, min(time.Duration(next)*time.Millisecond, promoteEvery)-promoteGap), nil
 }

@@ -3,7 +3,6 @@ package xstreamq
 import (
 	"context"
 	"fmt"
-	"strings"
 	"sync"
 	"time"
 
@@ -19,7 +18,6 @@ const (
 	ackDelay = time.Millisecond
 	// settleEvery is how often outcomes that could not be written are tried again.
 	settleEvery = 250 * time.Millisecond
-	releasePage = 100
 )
 
 // settle writes the outcome of one delivery: at once, or with others. What cannot be written is tried again until it is, or
@@ -77,6 +75,9 @@ func (s *subscription) write(ctx context.Context, d *delivery, v verdict, again 
 		s.buried(dead)
 	case status == failWaiting:
 		s.observe(v.outcome, "", 1)
+		if v.delay < promoteEvery {
+			s.promoter.Wake()
+		}
 	case again:
 		s.observe(Unknown, "", 1)
 	default:
@@ -222,7 +223,6 @@ func (s *subscription) park(d *delivery, v verdict, err error) {
 		"id", d.entry.Original, "outcome", string(v.outcome), "error", err)
 	_, refused := rueidis.IsRedisErr(err)
 	s.unwritten.add(parked{d, v, !refused})
-	s.settler.Wake()
 }
 
 // newSettler returns the loop that tries parked outcomes again.
@@ -324,62 +324,4 @@ func (s *subscription) withoutDone(ctx context.Context, ds []*delivery) []*deliv
 		}
 	}
 	return fresh
-}
-
-// giveBack releases deliveries that no handler has begun, unharmed, so that another worker gets them at once. Those that could
-// not be written are returned.
-func (s *subscription) giveBack(ctx context.Context, ds []*delivery) (left []*delivery, err error) {
-	for _, l := range s.lanes {
-		var mine []*delivery
-		var ids []string
-		for _, d := range ds {
-			if d.lane == l {
-				mine, ids = append(mine, d), append(ids, d.entry.ID)
-			}
-		}
-		n, relErr := s.release(ctx, l, ids)
-		s.pool.forget(mine[:n]...)
-		left = append(left, mine[n:]...)
-		if relErr != nil {
-			err = relErr
-		}
-	}
-	return left, err
-}
-
-// release gives entries back by id, in pages, and returns how many were dealt with; one that Redis refused is dealt with too: it
-// stays pending until its lease runs out.
-func (s *subscription) release(ctx context.Context, l *lane, ids []string) (done int, err error) {
-	var refused error
-	for done < len(ids) {
-		page := ids[done:min(done+releasePage, len(ids))]
-		n, err := s.releasePage(ctx, l, page, &refused)
-		if err != nil {
-			return done, err
-		}
-		done += n
-	}
-	return done, refused
-}
-
-func (s *subscription) releasePage(ctx context.Context, l *lane, ids []string, refused *error) (int, error) {
-	ctx, cancel := context.WithTimeout(ctx, commandTimeout)
-	defer cancel()
-	reply, err := runRelease(ctx, s.client.redis, l.keys, releaseArgs{
-		Group: l.group, Consumer: s.consumer, Ours: l.ours, Cap: int64(s.opts.RetryMaxLen), IDs: ids,
-	}).ToArray()
-	if err != nil {
-		return 0, err
-	}
-	released := 0
-	for i := range reply {
-		if n, err := reply[i].AsInt64(); err == nil {
-			released += int(n)
-		} else {
-			text, _ := reply[i].ToString()
-			*refused = fmt.Errorf("releasing %s: %s", ids[i], strings.ToValidUTF8(text, "?"))
-		}
-	}
-	s.observe(Released, "", released)
-	return len(reply), nil
 }

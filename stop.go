@@ -59,7 +59,8 @@ func (s *subscription) drain(ctx context.Context) error {
 	close(s.draining)
 	s.pool.close()
 	s.haltReaders(ctx)
-	s.returnUnstarted(limit)
+	// What cannot be given back now is parked, and counted by writeOut.
+	_ = s.giveBack(limit, s.pool.unstarted(time.Now().Add(time.Hour)))
 	s.awaitHandlers(ctx, limit, grace/2)
 	err := s.writeOut(limit)
 
@@ -82,14 +83,6 @@ func (s *subscription) haltReaders(ctx context.Context) {
 		wg.Go(func() { l.read.halt(ctx) })
 	}
 	wg.Wait()
-}
-
-// returnUnstarted gives back what no handler has begun; what cannot be written now is left to the settler.
-func (s *subscription) returnUnstarted(ctx context.Context) {
-	left, err := s.giveBack(ctx, s.pool.unstarted(time.Now().Add(time.Hour)))
-	for _, d := range left {
-		s.park(d, verdict{outcome: Released}, err)
-	}
 }
 
 // awaitHandlers waits for the handlers until ctx ends, then cancels them and waits a little more.

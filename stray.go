@@ -13,6 +13,9 @@ const strayPage = 500
 // releaseStrays gives back what Redis says this consumer holds and this process knows nothing of: a read was answered, and the
 // answer never came. held is what it does know.
 func (s *subscription) releaseStrays(ctx context.Context, l *lane, held map[string]*delivery) error {
+	if s.opts.NoVisibilityTimeout {
+		return nil // what failed stays pending, and cannot be told apart
+	}
 	for start := "-"; ; {
 		page, err := s.pendingOf(ctx, l, start)
 		if err != nil || len(page) == 0 {
@@ -24,8 +27,12 @@ func (s *subscription) releaseStrays(ctx context.Context, l *lane, held map[stri
 				strays = append(strays, id)
 			}
 		}
-		if _, err := s.release(ctx, l, strays); err != nil {
+		refused, _, err := s.release(ctx, l, strays)
+		if err != nil {
 			return err
+		}
+		for id, why := range refused {
+			s.log.Warn("a message whose read was interrupted stays pending until its lease runs out", "entry", id, "error", why)
 		}
 		last, ok := wire.ParseID(page[len(page)-1])
 		if !ok {

@@ -108,6 +108,7 @@ type subscription struct {
 
 	loops     []*service.Loop
 	settler   *service.Loop
+	promoter  *service.Loop
 	unwritten unsettled
 	deaths    chan string
 
@@ -209,13 +210,13 @@ func (s *subscription) begin(base context.Context) {
 	values = context.WithValue(values, drainingKey{}, (<-chan struct{})(s.draining))
 	s.workCtx, s.cutWork = context.WithCancelCause(values)
 	s.settleCtx, s.cutSettle = context.WithCancel(context.WithoutCancel(base))
-	s.settler = s.newSettler()
+	s.settler, s.promoter = s.newSettler(), s.newPromoter()
 	for _, l := range s.lanes {
 		l.acks = batch.New(ackBatch, ackDelay, func(ds []*delivery) { s.flushAcks(l, ds) })
 		l.read = s.newReader(l)
 		s.loops = append(s.loops, l.read.loop)
 	}
-	s.loops = append(s.loops, s.settler, s.newCompactor(), s.newReaper(), s.newPromoter())
+	s.loops = append(s.loops, s.settler, s.newCompactor(), s.newReaper(), s.promoter)
 	if !s.opts.NoVisibilityTimeout {
 		s.loops = append(s.loops, s.newRenewer())
 		for _, l := range s.lanes {
@@ -246,7 +247,7 @@ func (s *subscription) loopError(loop string) func(error) {
 type invoke func(ctx context.Context, e *wire.Entry) error
 
 // slab is how many messages are allocated at once: few enough that one kept by a handler does not pin many.
-const slab = 32
+const slab = 16
 
 type messageKey struct{}
 
