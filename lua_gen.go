@@ -121,7 +121,7 @@ func runAck(ctx context.Context, c rueidis.Client, k keys.Set, a ackArgs) rueidi
 }
 
 // compactSHA is the SHA1 of compactSource, by which a server knows the script.
-const compactSHA = "7cd622222e58bca9167a53368b6eff95e7de8e9d"
+const compactSHA = "b542ce903aa62ff8bc84ff5c35997426b844d690"
 
 // compactSource is lua/compact.lua with its includes, without comments.
 const compactSource = `local function now_ms()
@@ -200,7 +200,7 @@ for i = 3, #ARGV do
   end
 end
 if retain > 0 then
-  local oldest = whole(now_ms() - retain) .. '-0'
+  local oldest = whole(math.max(0, now_ms() - retain)) .. '-0'
   if less(oldest, bound) then
     bound = oldest
   end

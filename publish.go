@@ -272,5 +272,9 @@ func millis(d time.Duration) string { return strconv.FormatInt(ceilMillis(d), 10
 
 // ceilMillis rounds up, so that no wait is shorter than asked.
 func ceilMillis(d time.Duration) int64 {
-	return int64((d + time.Millisecond - 1) / time.Millisecond)
+	ms := int64(d / time.Millisecond)
+	if d%time.Millisecond > 0 {
+		ms++
+	}
+	return ms
 }

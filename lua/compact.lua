@@ -60,7 +60,7 @@ for i = 3, #ARGV do
   end
 end
 if retain > 0 then
-  local oldest = whole(now_ms() - retain) .. '-0'
+  local oldest = whole(math.max(0, now_ms() - retain)) .. '-0'
   if less(oldest, bound) then
     bound = oldest
   end
