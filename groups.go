@@ -34,6 +34,9 @@ func (s *subscription) prepareUntil(ctx context.Context) error {
 	for {
 		err := s.prepare(ctx)
 		if err == nil {
+			s.mu.Lock()
+			s.prepared = true
+			s.mu.Unlock()
 			return nil
 		}
 		err = fmt.Errorf("queue %q, group %q: %w", s.queue, s.group, err)

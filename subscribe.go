@@ -126,6 +126,7 @@ type subscription struct {
 	quit  chan struct{} // closed when stop begins
 
 	mu       sync.Mutex
+	prepared bool // the group existed when Start looked
 	launched bool
 	running  bool
 	halted   bool
@@ -173,8 +174,8 @@ func consumerName(base string, opts SubscribeOptions) string {
 	return fmt.Sprintf("%s-%s~%d", base, nonce(), lease)
 }
 
-// launch brings the subscription up in a goroutine of its own, which tries until it works or is stopped. Called with the
-// client's mu held.
+// launch begins at once when the group was prepared; else in a goroutine that tries until it works or is stopped. Called with
+// the client's mu held.
 func (s *subscription) launch(base context.Context) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -182,6 +183,10 @@ func (s *subscription) launch(base context.Context) {
 		return
 	}
 	s.launched = true
+	if s.prepared {
+		s.begin(base)
+		return
+	}
 	s.bringUp.Go(func() {
 		ctx, cancel := context.WithCancel(base)
 		defer cancel()
@@ -195,17 +200,16 @@ func (s *subscription) launch(base context.Context) {
 		if s.prepareForever(ctx) != nil {
 			return
 		}
-		s.begin(base)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if !s.halted {
+			s.begin(base)
+		}
 	})
 }
 
-// begin starts the workers and loops.
+// begin starts the workers and loops. Called with mu held.
 func (s *subscription) begin(base context.Context) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.halted {
-		return
-	}
 	values := context.WithValue(base, clientKey{}, s.client)
 	values = context.WithValue(values, drainingKey{}, (<-chan struct{})(s.draining))
 	s.workCtx, s.cutWork = context.WithCancelCause(values)
