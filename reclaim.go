@@ -15,6 +15,9 @@ import (
 const (
 	sweepMin = 100 * time.Millisecond
 	sweepMax = 5 * time.Second
+	// errorWait is how long a loop waits after an error at most. holdMin is more: when Redis comes back, renewers may do that.
+	errorWait = time.Second
+	holdMin   = 2 * time.Second
 )
 
 // sweeper walks all pending entries of one lane and moves those whose lease has run out: their worker vanished.
@@ -68,6 +71,7 @@ func (w *sweeper) sweep(ctx context.Context) (time.Duration, error) {
 			}
 			return 0, err
 		}
+		paused := w.paused(p.now)
 		if start == "-" && w.last > 0 {
 			// Later pages are judged by the gap before the first one: they follow at once.
 			gap = max(0, p.now-w.last)
@@ -77,7 +81,8 @@ func (w *sweeper) sweep(ctx context.Context) (time.Duration, error) {
 		if len(p.problems) > 0 {
 			problem = fmt.Errorf("some messages whose lease ran out stay where they are: %s", p.problems[0])
 		}
-		if p.heldBack > 0 {
+		// Also who was second at the lock, or found no lease run out yet, holds back after a pause.
+		if p.heldBack > 0 || paused {
 			return w.hold(), problem
 		}
 		if p.state != reclaimSwept || p.resume == "" {
@@ -91,12 +96,21 @@ func (w *sweeper) sweep(ctx context.Context) (time.Duration, error) {
 	}
 	// A long list is swept less often: never more than a fifth of the time.
 	w.interval = max(w.s.sweepEvery(), min(5*time.Since(began), sweepMax))
+	if problem != nil {
+		w.interval = max(w.interval, errorWait)
+	}
 	return w.interval, problem
+}
+
+// paused reports whether the server's clock is further from what was last seen than a sweep on time would find it.
+func (w *sweeper) paused(now int64) bool {
+	gap := time.Duration(max(now-w.last, w.last-now)) * time.Millisecond
+	return w.last > 0 && gap > w.interval+w.s.opts.VisibilityTimeout/3
 }
 
 // hold waits after a pause until every living worker has had the time to renew.
 func (w *sweeper) hold() time.Duration {
-	w.interval = max(w.s.sweepEvery(), w.s.opts.VisibilityTimeout/3)
+	w.interval = max(w.s.sweepEvery(), w.s.opts.VisibilityTimeout/3, holdMin)
 	return w.interval
 }
 
