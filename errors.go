@@ -103,13 +103,22 @@ func text(err error) string {
 	return err.Error()
 }
 
-// Redis errors by their first word, which is stable across versions; the rest of the text is not.
+// redisCode is the first word of a Redis error, which is stable across versions; the rest of the text is not.
 func redisCode(err error) string {
-	if re, ok := rueidis.IsRedisErr(err); ok {
-		code, _, _ := strings.Cut(re.Error(), " ")
-		return code
+	re, ok := rueidis.IsRedisErr(err)
+	if !ok {
+		return ""
 	}
-	return ""
+	text := re.Error()
+	// Redis 6.2 wraps what a command in a script answered: ERR Error running script (...): @user_script: 3: -OOM ...
+	const inScript = "@user_script: "
+	if at := strings.LastIndex(text, inScript); at >= 0 {
+		if _, inner, ok := strings.Cut(text[at+len(inScript):], ": "); ok {
+			text = strings.TrimPrefix(inner, "-")
+		}
+	}
+	code, _, _ := strings.Cut(text, " ")
+	return code
 }
 
 // groupGone reports that the stream or its consumer group does not exist any more.
