@@ -77,8 +77,11 @@ func (s *subscription) createGroup(ctx context.Context, l *lane, from StartFrom)
 	rc := s.client.redis
 	cmd := rc.B().XgroupCreate().Key(l.keys.Source).Group(l.group).Id(string(from)).Mkstream().Build()
 	err := rc.Do(ctx, cmd).Error()
-	if redisCode(err) == "BUSYGROUP" {
+	switch redisCode(err) {
+	case "BUSYGROUP":
 		return nil
+	case "OOM": // said even when the group exists
+		err = runCreate(ctx, rc, l.keys, createArgs{Group: l.group, From: string(from)}).Error()
 	}
 	if err != nil {
 		return fmt.Errorf("creating the group on %s: %w", l.keys.Source, err)

@@ -242,6 +242,85 @@ func runCompact(ctx context.Context, c rueidis.Client, k keys.Set, a compactArgs
 	return compactScript.Exec(ctx, c, []string{k.Queue}, args)
 }
 
+// createSHA is the SHA1 of createSource, by which a server knows the script.
+const createSHA = "95a18890abc7c6c01dcc91d1462c26179e2621b9"
+
+// createSource is lua/create.lua with its includes, without comments.
+const createSource = `local function now_ms()
+  local t = redis.call('TIME')
+  return tonumber(t[1]) * 1000 + math.floor(tonumber(t[2]) / 1000)
+end
+local function whole(n)
+  return string.format('%.0f', n)
+end
+local function mistyped(key, want)
+  local is = redis.call('TYPE', key)
+  if type(is) == 'table' then
+    is = is.ok
+  end
+  if is == 'none' or is == want then
+    return nil
+  end
+  return 'XQTYPE key ' .. key .. ' holds a ' .. is .. ', not a ' .. want
+end
+local function demand(key, want)
+  local wrong = mistyped(key, want)
+  if wrong then
+    error(wrong, 0)
+  end
+end
+local function text_of(err)
+  if type(err) == 'table' then
+    return err.err or 'unknown error'
+  end
+  return tostring(err)
+end
+local function probe(stream, group)
+  redis.call('XACK', stream, group, '0-0')
+end
+local wrong = mistyped(KEYS[1], 'stream')
+if wrong then
+  return redis.error_reply(wrong)
+end
+probe(KEYS[1], ARGV[1])
+local made = redis.pcall('XGROUP', 'CREATE', KEYS[1], ARGV[1], ARGV[2], 'MKSTREAM')
+if not made.err then
+  return 1
+end
+if string.find(made.err, 'BUSYGROUP', 1, true) then
+  return 0
+end
+return made
+`
+
+// createScript sends createSHA, and the source to a server that does not know
+// it. The client does not send it again by itself: when the connection breaks
+// before the reply comes, it has run once or not at all, and the error leaves
+// open which.
+var createScript = rueidis.NewLuaScript(createSource)
+
+// createArgs are the arguments of runCreate.
+type createArgs struct {
+	// Consumer group.
+	Group string
+	// Id after which it begins.
+	From string
+}
+
+// runCreate creates a consumer group on a server that is full, unless it
+// exists.
+//
+// A worker must be able to start there: nobody else would trim what fills the server.
+//
+// Keys:
+//   - Source: stream to read
+//
+// Replies:
+//   - 1 created, 0 it exists
+func runCreate(ctx context.Context, c rueidis.Client, k keys.Set, a createArgs) rueidis.RedisResult {
+	return createScript.Exec(ctx, c, []string{k.Source}, []string{a.Group, a.From})
+}
+
 // extendSHA is the SHA1 of extendSource, by which a server knows the script.
 const extendSHA = "1d9079ea9bfb9ec03fc5f106fac6f2f4199d89f3"
 
@@ -1331,7 +1410,7 @@ func runReclaim(ctx context.Context, c rueidis.Client, k keys.Set, a reclaimArgs
 }
 
 // registerSHA is the SHA1 of registerSource, by which a server knows the script.
-const registerSHA = "67fe45dc6b8a174ae86fe8ec3116b304d971f89e"
+const registerSHA = "591c67250eb2548efebe4e10710625c9148178e4"
 
 // registerSource is lua/register.lua with its includes, without comments.
 const registerSource = `local function now_ms()
@@ -1369,7 +1448,10 @@ end
 local now = whole(now_ms())
 local old = redis.call('HGET', KEYS[1], ARGV[1])
 local first = old and string.match(old, '"first_seen":(%d+)') or now
-redis.call('HSET', KEYS[1], ARGV[1], ARGV[2] .. ',"first_seen":' .. first .. ',"last_seen":' .. now .. '}')
+local noted = redis.pcall('HSET', KEYS[1], ARGV[1], ARGV[2] .. ',"first_seen":' .. first .. ',"last_seen":' .. now .. '}')
+if type(noted) == 'table' and not (old and string.find(text_of(noted), 'OOM', 1, true)) then
+  return noted
+end
 return 1
 `
 
@@ -1389,6 +1471,8 @@ type registerArgs struct {
 
 // runRegister notes in the registry that a group exists, keeping when it was
 // first seen.
+//
+// A full server takes no new date for a group that it knows already; that is no error: its workers must be able to trim.
 //
 // Keys:
 //   - Registry: hash of all groups
