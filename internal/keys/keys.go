@@ -77,13 +77,14 @@ func lock(base, job, group string) string { return base + ":lock:" + job + ":" +
 
 // Bad returns what is wrong with a name of at most limit characters, or "".
 func Bad(name string, limit int) string {
-	if len(name) > limit {
-		return "is longer than " + strconv.Itoa(limit) + " characters"
-	}
 	for i, r := range name {
 		if !allowed(r) {
 			return "has " + strconv.QuoteRune(r) + " at position " + strconv.Itoa(i+1) + "; allowed are A-Z a-z 0-9 _ . : @ -"
 		}
+	}
+	// Every character is one byte by now.
+	if len(name) > limit {
+		return "is longer than " + strconv.Itoa(limit) + " characters"
 	}
 	return ""
 }
