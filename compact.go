@@ -35,7 +35,7 @@ func (s *subscription) newCompactor() *service.Loop {
 	}
 	return service.New(service.Options{
 		Name: "compactor", Step: step, Timeout: 2 * commandTimeout,
-		Quiet: max(s.client.cfg.CompactEvery, registerEvery) + 15*time.Second, OnError: s.loopError("compactor"),
+		Quiet: min(max(s.client.cfg.CompactEvery, registerEvery), maxDelay) + 15*time.Second, OnError: s.loopError("compactor"),
 	})
 }
 
