@@ -10,38 +10,50 @@ import (
 
 // readConn is a dedicated connection for blocked reads, and the means to wake one.
 type readConn struct {
-	client  rueidis.DedicatedClient
-	release func()
-	known   bool           // id and waker were asked for
-	waker   rueidis.Client // sends CLIENT UNBLOCK to the same node; nil = cannot be had
-	id      int64
+	client rueidis.DedicatedClient
+	known  bool           // id and waker were asked for
+	waker  rueidis.Client // sends CLIENT UNBLOCK to the same node; nil = cannot be had
+	id     int64
 }
 
 // connect returns the reader's connection, making one if there is none; nil when the reader is being stopped. Only the reader
 // calls it. Nothing is locked meanwhile: a dial may take its time.
 func (r *laneReader) connect() *readConn {
-	if r.conn != nil {
-		return r.conn
+	r.mu.Lock()
+	conn := r.conn
+	r.mu.Unlock()
+	if conn != nil {
+		return conn
 	}
-	client, release := r.s.client.redis.Dedicate()
+	client, _ := r.s.client.redis.Dedicate()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.stop {
-		client.Close()
+		go client.Close()
 		return nil
 	}
-	r.conn = &readConn{client: client, release: release}
+	r.conn = &readConn{client: client}
 	return r.conn
 }
 
-// drop closes a connection whose state is not known.
-func (r *laneReader) drop() {
+// drop closes the reader's connection if there is one. A silent server can hold that up, but not longer than until the end of
+// ctx. The connection is never given to others: taking it back, rueidis sends it commands without a deadline.
+func (r *laneReader) drop(ctx context.Context) {
 	r.mu.Lock()
 	conn := r.conn
 	r.conn = nil
 	r.mu.Unlock()
-	if conn != nil {
+	if conn == nil {
+		return
+	}
+	closed := make(chan struct{})
+	go func() {
+		defer close(closed)
 		conn.client.Close()
+	}()
+	select {
+	case <-closed:
+	case <-ctx.Done():
 	}
 }
 
@@ -94,37 +106,28 @@ func (r *laneReader) stopping() bool {
 }
 
 // halt ends the reader: no further read, and the one under way is woken, again and again, since between two reads it is not
-// blocked yet. What it brings is still taken. ctx bounds the wait; then the connection is cut. It goes back to others only
-// when the last UNBLOCK was answered: a late one would wake a stranger.
+// blocked yet. What it brings is still taken. ctx bounds the wait; then the connection is cut.
 func (r *laneReader) halt(ctx context.Context) {
 	r.mu.Lock()
 	r.stop = true
 	r.mu.Unlock()
 	r.loop.Halt()
-	answered := true
-	for !r.endedWithin(ctx, clock) {
-		if ctx.Err() != nil {
-			answered = false
-			break
-		}
-		r.mu.Lock()
-		conn := r.conn
-		r.mu.Unlock()
-		if conn != nil && conn.waker != nil {
-			answered = unblock(ctx, conn.waker, conn.id) == nil
+	for !r.endedWithin(ctx, clock) && ctx.Err() == nil {
+		if waker, id := r.waker(); waker != nil {
+			_ = unblock(ctx, waker, id) // tried again until the read has ended
 		}
 	}
-	if !answered {
-		r.drop()
-		return
-	}
+	r.drop(ctx)
+}
+
+// waker returns what can wake the read under way, or nil.
+func (r *laneReader) waker() (waker rueidis.Client, id int64) {
 	r.mu.Lock()
-	conn := r.conn
-	r.conn = nil
-	r.mu.Unlock()
-	if conn != nil {
-		conn.release()
+	defer r.mu.Unlock()
+	if r.conn == nil {
+		return nil, 0
 	}
+	return r.conn.waker, r.conn.id
 }
 
 // endedWithin waits a moment for the loop to end.

@@ -117,7 +117,7 @@ func (r *laneReader) read(ctx context.Context, count int, block time.Duration) (
 	if err != nil {
 		if _, ok := rueidis.IsRedisErr(err); !ok {
 			r.strays = true
-			r.drop()
+			r.drop(ctx)
 		}
 		return nil, err
 	}
