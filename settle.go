@@ -27,9 +27,7 @@ func (s *subscription) settle(d *delivery, v verdict) {
 	switch {
 	case v.outcome == Acked || v.outcome == Discarded || v.outcome == Skipped:
 		d.outcome = v.outcome
-		if !d.lane.acks.Add(d) {
-			s.pool.forget(d)
-		}
+		s.end(d)
 	case s.opts.NoVisibilityTimeout && (v.outcome == Retried || v.outcome == Released):
 		s.pool.forget(d)
 		s.observe(Kept, "", 1)
@@ -40,6 +38,13 @@ func (s *subscription) settle(d *delivery, v verdict) {
 		if err := s.write(s.settleCtx, d, v, false); err != nil {
 			s.park(d, v, err)
 		}
+	}
+}
+
+// end has a message acked with others, or, when Stop has flushed the last of them, alone.
+func (s *subscription) end(d *delivery) {
+	if !d.lane.acks.Add(d) && s.ack(s.settleCtx, d.lane, []*delivery{d}, false) != nil {
+		s.pool.forget(d)
 	}
 }
 
@@ -319,9 +324,7 @@ func (s *subscription) withoutDone(ctx context.Context, ds []*delivery) []*deliv
 	for _, d := range done {
 		d.outcome = Skipped
 		s.pool.hold(d)
-		if !d.lane.acks.Add(d) {
-			s.pool.forget(d)
-		}
+		s.end(d)
 	}
 	return fresh
 }

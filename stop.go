@@ -22,7 +22,11 @@ func (s *subscription) stop(ctx context.Context) error {
 	case <-s.gone:
 		return s.stopErr
 	case <-limit.Done():
-		return fmt.Errorf("xstreamq: stopping queue %q, group %q: %w", s.queue, s.group, context.DeadlineExceeded)
+		err := fmt.Errorf("xstreamq: stopping queue %q, group %q: %w", s.queue, s.group, context.DeadlineExceeded)
+		if n := len(s.pool.stillRunning()); n > 0 {
+			return &DrainError{Handlers: n, Err: err}
+		}
+		return err
 	}
 }
 
@@ -55,6 +59,7 @@ func (s *subscription) drain(ctx context.Context) error {
 	limit, cancel := graceAfter(ctx, grace-grace/10)
 	defer cancel()
 	defer context.AfterFunc(limit, s.cutSettle)()
+	defer context.AfterFunc(ctx, func() { s.cutWork(ErrDraining) })() // also while Redis holds up what follows
 
 	close(s.draining)
 	s.pool.close()
@@ -65,6 +70,9 @@ func (s *subscription) drain(ctx context.Context) error {
 	err := s.writeOut(limit)
 
 	left := s.pool.stillRunning()
+	if len(left) == 0 {
+		wait(limit, &s.workers) // the last of them may be writing their outcomes
+	}
 	err = errors.Join(err, s.leaveBehind(limit, left))
 	close(s.over)
 	wait(limit, &s.notifier)
@@ -85,7 +93,7 @@ func (s *subscription) haltReaders(ctx context.Context) {
 	wg.Wait()
 }
 
-// awaitHandlers waits for the handlers until ctx ends, then cancels them and waits a little more.
+// awaitHandlers waits for the handlers until ctx ends, which cancels them, and then a little more.
 func (s *subscription) awaitHandlers(ctx, limit context.Context, grace time.Duration) {
 	idle := s.pool.whenIdle()
 	select {
@@ -93,7 +101,6 @@ func (s *subscription) awaitHandlers(ctx, limit context.Context, grace time.Dura
 		return
 	case <-ctx.Done():
 	}
-	s.cutWork(ErrDraining)
 	timer := time.NewTimer(grace)
 	defer timer.Stop()
 	select {
@@ -122,6 +129,9 @@ func (s *subscription) writeOut(limit context.Context) error {
 		_ = l.Wait(limit)
 	}
 	if n := s.unwritten.len(); n > 0 {
+		if failed == nil {
+			failed = context.DeadlineExceeded
+		}
 		return fmt.Errorf("xstreamq: queue %q, group %q: %d outcomes could not be written; their messages come again: %w",
 			s.queue, s.group, n, failed)
 	}
@@ -131,15 +141,27 @@ func (s *subscription) writeOut(limit context.Context) error {
 // leaveBehind marks the deliveries whose handlers still run, so that their leases run out as releases, gives back what else
 // this consumer holds, and takes the consumer off the groups if it holds nothing.
 func (s *subscription) leaveBehind(limit context.Context, left []*delivery) error {
-	var errs []error
+	var failed error
+	try := func(err error) {
+		if failed == nil {
+			failed = err
+		}
+	}
 	for _, l := range s.lanes {
 		if !s.opts.NoVisibilityTimeout {
-			errs = append(errs, s.extend(limit, l, modeUnstarted, left))
+			try(s.extend(limit, l, modeUnstarted, left))
 		}
-		errs = append(errs, s.releaseStrays(limit, l, s.pool.heldIDs(l)))
+		try(s.releaseStrays(limit, l, s.pool.heldIDs(l)))
 	}
-	errs = append(errs, s.reap(limit, 0, s.consumer))
-	return errors.Join(errs...)
+	try(s.reap(limit, 0, s.consumer))
+	if limit.Err() != nil && failed != nil {
+		failed = context.DeadlineExceeded
+	}
+	if failed != nil {
+		return fmt.Errorf("xstreamq: queue %q, group %q: leaving in good order failed; what this worker still holds comes back when "+
+			"its lease runs out: %w", s.queue, s.group, failed)
+	}
+	return nil
 }
 
 // wait waits for a group of goroutines, until ctx ends.
