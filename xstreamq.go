@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -17,20 +18,22 @@ const (
 	commandTimeout  = 5 * time.Second
 	startTimeout    = 10 * time.Second
 	callbackTimeout = 30 * time.Second
+	closeTimeout    = time.Second // for commands under way when the connection is closed
 )
 
 // Client is one process's connection to its queues. It publishes from the moment it exists, and consumes between Start and
 // Stop. All methods are safe for concurrent use.
 type Client struct {
 	redis rueidis.Client
-	owned bool
+	conns *connections // of redis if Open made it, else nil
 	cfg   Config
 	log   *limitedLog
 	bound *deadlines
 
 	mu      sync.Mutex
 	state   clientState
-	base    context.Context // of the handlers; set by Start
+	base    context.Context    // of the handlers; set by Start
+	abort   context.CancelFunc // ends a Start that is under way
 	subs    []*subscription
 	stopped chan struct{} // closed when Stop has done its work
 	stopErr error
@@ -57,9 +60,9 @@ func Open(rawURL string, cfg Config) (*Client, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
-	opts, err := rueidis.ParseURL(rawURL)
+	opts, err := parseURL(rawURL)
 	if err != nil {
-		return nil, urlError(err)
+		return nil, err
 	}
 	opts.DisableCache = true
 	opts.AlwaysPipelining = true // a deadline then ends one command, not the connection that others wait on
@@ -67,30 +70,46 @@ func Open(rawURL string, cfg Config) (*Client, error) {
 	opts.MaxFlushDelay = 20 * time.Microsecond
 	opts.ReadBufferEachConn = 128 << 10
 	opts.WriteBufferEachConn = 128 << 10
+	conns := newConnections()
+	opts.DialCtxFn = conns.keeping(opts.DialCtxFn)
 	rc, err := rueidis.NewClient(opts)
 	if err != nil {
 		if rc != nil {
 			rc.Close()
 		}
+		conns.close()
 		return nil, fmt.Errorf("xstreamq: cannot connect to %v: %w", opts.InitAddress, err)
 	}
 	c := newClient(rc, cfg)
-	c.owned = true
+	c.conns = conns
 	return c, nil
 }
 
-// urlError keeps the text of a URL, which may hold a password, out of the error.
-func urlError(err error) error {
-	var ue *url.Error
-	if errors.As(err, &ue) {
-		err = ue.Err
-		var escape url.EscapeError
-		var host url.InvalidHostError
-		if errors.As(err, &escape) || errors.As(err, &host) {
-			err = errors.New("it holds a character that must be percent-encoded")
-		}
+// parseURL never quotes the URL in an error: what is wrong with it is often that a password is not encoded.
+func parseURL(raw string) (rueidis.ClientOption, error) {
+	opts, err := rueidis.ParseURL(raw)
+	var what string
+	var malformed *url.Error
+	switch {
+	case errors.As(err, &malformed):
+		what = "it is malformed; percent-encode what is special in user and password"
+	case err != nil:
+		// redis: what is wrong: the value
+		_, what, _ = strings.Cut(err.Error(), ": ")
+		what, _, _ = strings.Cut(what, ":")
+	case misplaced(raw):
+		what = `percent-encode "#", "?" and "@" in user and password`
+	default:
+		return opts, nil
 	}
-	return fmt.Errorf("xstreamq: the Redis URL cannot be used: %w", err)
+	return opts, fmt.Errorf("%w: the Redis URL cannot be used: %s; the form is redis://[user:password@]host:port[/db]",
+		ErrInvalidConfig, what)
+}
+
+// misplaced reports a URL that ends its host too early, so that part of a password would be taken for the host.
+func misplaced(raw string) bool {
+	u, err := url.Parse(raw)
+	return err != nil || u.Fragment != "" || strings.Contains(u.RawQuery, "@")
 }
 
 // New returns a client on a connection of the caller, which Close and Stop leave open. Set DisableCache in its options when
@@ -133,11 +152,12 @@ func (c *Client) Start(ctx context.Context) error {
 	}
 	c.state = starting
 	c.base = context.WithoutCancel(ctx)
+	ctx, cancel := withBound(ctx, startTimeout)
+	defer cancel()
+	c.abort = cancel
 	subs := append([]*subscription(nil), c.subs...)
 	c.mu.Unlock()
 
-	ctx, cancel := withBound(ctx, startTimeout)
-	defer cancel()
 	c.warnOnce(ctx)
 	err := prepareAll(ctx, subs)
 
@@ -151,7 +171,7 @@ func (c *Client) Start(ctx context.Context) error {
 		return fmt.Errorf("xstreamq: start: %w", err)
 	}
 	c.state = started
-	// Subscriptions that were added meanwhile are brought up like those added later.
+	// Those that were added meanwhile are brought up like those added later.
 	for _, s := range c.subs {
 		s.launch(c.base)
 	}
@@ -206,15 +226,17 @@ func (c *Client) Stop(ctx context.Context) error {
 	}
 	ctx, cancel := withBound(ctx, c.cfg.DrainTimeout)
 	defer cancel()
-	c.beginStop(ctx, func() {})
-	// The drain ends by itself: by its own deadline and CancelGrace.
-	limit, cancel := context.WithDeadline(context.WithoutCancel(ctx), deadlineOf(ctx).Add(c.cfg.CancelGrace))
+	if c.beginStop(ctx, func() {}) {
+		<-c.stopped // it ends by itself: by the end of ctx and CancelGrace
+		return c.stopErr
+	}
+	limit, cancel := graceAfter(ctx, c.cfg.CancelGrace)
 	defer cancel()
 	select {
 	case <-c.stopped:
 		return c.stopErr
 	case <-limit.Done():
-		return fmt.Errorf("xstreamq: stop: %w", context.DeadlineExceeded)
+		return fmt.Errorf("xstreamq: an earlier call of Stop still drains: %w", context.DeadlineExceeded)
 	}
 }
 
@@ -226,6 +248,9 @@ func (c *Client) beginStop(ctx context.Context, then func()) bool {
 		return false
 	}
 	c.state = stopping
+	if c.abort != nil {
+		c.abort()
+	}
 	subs := append([]*subscription(nil), c.subs...)
 	go func() {
 		defer then()
@@ -233,11 +258,6 @@ func (c *Client) beginStop(ctx context.Context, then func()) bool {
 		close(c.stopped)
 	}()
 	return true
-}
-
-func deadlineOf(ctx context.Context) time.Time {
-	d, _ := ctx.Deadline()
-	return d
 }
 
 // stopAll stops subscriptions side by side, and adds up what they left behind.
@@ -273,9 +293,13 @@ func joinDrain(errs []error) error {
 func (c *Client) Close() error {
 	err := c.Stop(context.Background())
 	c.closing.Do(func() {
-		if c.owned {
-			c.redis.Close()
+		if c.conns == nil {
+			return
 		}
+		cut := time.AfterFunc(closeTimeout, c.conns.close)
+		defer cut.Stop()
+		c.redis.Close()
+		c.conns.close()
 	})
 	return err
 }
