@@ -86,11 +86,18 @@ func (c *Client) writable(ctx context.Context) error {
 	ctx, cancel := withBound(ctx, healthTimeout)
 	defer cancel()
 	cmd := c.redis.B().Xadd().Key(keys.Health(c.cfg.KeyPrefix)).Nomkstream().Id("*").FieldValue().FieldValue("h", "1").Build()
-	err := c.redis.Do(ctx, cmd).Error()
-	if rueidis.IsRedisNil(err) {
-		return nil
+	// A command that waits for a dial which another one began does not notice the end of its own context.
+	answer := make(chan error, 1)
+	go func() { answer <- c.redis.Do(ctx, cmd).Error() }()
+	select {
+	case err := <-answer:
+		if rueidis.IsRedisNil(err) {
+			return nil
+		}
+		return err
+	case <-ctx.Done():
+		return fmt.Errorf("no answer: %w", context.Cause(ctx))
 	}
-	return err
 }
 
 // look looks at this process alone; well says whether a loop is.
