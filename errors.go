@@ -139,6 +139,9 @@ func permanent(err error) bool {
 	switch redisCode(err) {
 	case "WRONGTYPE", "NOPERM", "NOAUTH", "WRONGPASS", "XQTYPE":
 		return true
+	case "ERR":
+		// A command that the user may not run, inside a script.
+		return strings.Contains(err.Error(), "executing the script can't")
 	}
 	return false
 }
