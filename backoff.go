@@ -52,6 +52,7 @@ func (b Backoff) validate() error {
 // Delay returns the wait after the attempt-th delivery ended with err, jitter included. It never overflows, and is above zero
 // unless Initial is negative or Func says zero.
 func (b Backoff) Delay(attempt int, err error) time.Duration {
+	b = b.withDefaults()
 	if b.Func != nil {
 		return min(max(b.Func(attempt, err), 0), maxDelay)
 	}
