@@ -47,7 +47,9 @@ func NewQueue[T any](c *Client, name string, opts ...QueueOption[T]) (*Queue[T],
 	}
 	q := &Queue[T]{client: c, name: name, keys: keys.ForQueue(c.cfg.KeyPrefix, name), codec: JSON[T]{}, validates: mayValidate[T]()}
 	for _, o := range opts {
-		o(q)
+		if o != nil {
+			o(q)
+		}
 	}
 	if q.codec == nil {
 		return nil, fmt.Errorf("%w: the codec of queue %q is nil", ErrInvalidConfig, name)
@@ -149,7 +151,9 @@ func withOptions(opts []PublishOption) outgoing {
 	}
 	m := new(outgoing)
 	for _, o := range opts {
-		o(m)
+		if o != nil {
+			o(m)
+		}
 	}
 	return *m
 }
