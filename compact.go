@@ -71,7 +71,8 @@ func (s *subscription) compact(ctx context.Context) (time.Duration, error) {
 
 // groupsOf returns the registered groups of a queue.
 func (c *Client) groupsOf(ctx context.Context, registry, queue string) ([]string, error) {
-	members, err := c.redis.Do(ctx, c.redis.B().Hkeys().Key(registry).Build()).AsStrSlice()
+	// Not Hkeys: rueidis would retry it, and the loop waits by itself.
+	members, err := c.redis.Do(ctx, c.redis.B().Arbitrary("HKEYS").Keys(registry).Build()).AsStrSlice()
 	if err != nil && !rueidis.IsRedisNil(err) {
 		return nil, err
 	}

@@ -3,6 +3,7 @@ package xstreamq
 import (
 	"context"
 	"fmt"
+	"strconv"
 
 	"github.com/xstreamq/xstreamq/internal/wire"
 )
@@ -47,8 +48,9 @@ func (s *subscription) pendingOf(ctx context.Context, l *lane, start string) ([]
 	ctx, cancel := context.WithTimeout(ctx, commandTimeout)
 	defer cancel()
 	rc := s.client.redis
-	rows, err := rc.Do(ctx, rc.B().Xpending().Key(l.keys.Source).Group(l.group).
-		Start(start).End("+").Count(strayPage).Consumer(s.consumer).Build()).ToArray()
+	// A command of the builder that only reads is retried by rueidis, closely at first; our loops wait by themselves.
+	rows, err := rc.Do(ctx, rc.B().Arbitrary("XPENDING").Keys(l.keys.Source).
+		Args(l.group, start, "+", strconv.Itoa(strayPage), s.consumer).Build()).ToArray()
 	if err != nil {
 		return nil, err
 	}
