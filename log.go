@@ -54,7 +54,7 @@ func (s *scopedLog) log(level slog.Level, msg string, args []any) {
 	if held > 0 {
 		all = append(all, "held_back", held)
 	}
-	s.limited.to.Log(ctx, level, msg, all...)
+	s.limited.to.Log(ctx, level, msg, all...) //nolint:sloglint // the callers' messages are constants
 }
 
 func (l *limitedLog) pass(kind string, now time.Time) (held int, ok bool) {

@@ -3,6 +3,7 @@ package xstreamq
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -266,15 +267,15 @@ func newInvoker[T any](q *Queue[T], group string, handle Handler[T], wrap []Midd
 	call := handle
 	if len(wrap) > 0 {
 		// The chain is built once, so the message travels in the context.
-		next := func(ctx context.Context, d *Delivery) error {
+		next := func(ctx context.Context, _ *Delivery) error {
 			m, ok := ctx.Value(messageKey{}).(*Message[T])
 			if !ok {
 				return fmt.Errorf("xstreamq: a middleware must pass on a context made from the one it got")
 			}
 			return handle(ctx, m)
 		}
-		for i := len(wrap) - 1; i >= 0; i-- {
-			next = wrap[i](next)
+		for _, w := range slices.Backward(wrap) {
+			next = w(next)
 		}
 		call = func(ctx context.Context, m *Message[T]) error {
 			return next(context.WithValue(ctx, messageKey{}, m), &m.Delivery)

@@ -149,6 +149,7 @@ func (c *Client) Start(ctx context.Context) error {
 	case stopping:
 		c.mu.Unlock()
 		return ErrStopped
+	case created:
 	}
 	c.state = starting
 	c.base = context.WithoutCancel(ctx)

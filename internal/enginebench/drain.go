@@ -80,7 +80,7 @@ func (b *bench) drainEngine(ctx context.Context) (timed, error) {
 	if err != nil {
 		return timed{}, err
 	}
-	defer c.Close() //nolint:errcheck // nothing is under way
+	defer c.Close()
 	q, err := xstreamq.NewQueue(c, queue, xstreamq.WithCodec[[]byte](xstreamq.Bytes{}))
 	if err != nil {
 		return timed{}, err

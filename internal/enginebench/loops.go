@@ -24,7 +24,7 @@ func (b *bench) idle(ctx context.Context) ([]measurement, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer c.Close() //nolint:errcheck // nothing is under way
+	defer c.Close()
 	if _, err = q.Subscribe(group, func(context.Context, *xstreamq.Message[[]byte]) error { return nil }, xstreamq.SubscribeOptions{}); err != nil {
 		return nil, err
 	}
@@ -81,7 +81,7 @@ func (b *bench) reclaim(ctx context.Context) ([]measurement, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer c.Close() //nolint:errcheck // nothing is under way
+	defer c.Close()
 	hold := make(chan struct{})
 	defer close(hold)
 	_, err = q.Subscribe(group, func(ctx context.Context, _ *xstreamq.Message[[]byte]) error {

@@ -21,8 +21,8 @@ func main() {
 	check := flag.Bool("check", false, "exit 1 when a ratio misses its mark")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
 	failed, err := run(ctx, *n, *rounds, *only)
+	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "enginebench:", err)
 		os.Exit(1)
@@ -44,7 +44,7 @@ func run(ctx context.Context, n, rounds int, only string) (failed int, err error
 	if err != nil {
 		return 0, err
 	}
-	defer server.Close() //nolint:errcheck // it is thrown away
+	defer server.Close()
 	b, err := newBench(server.URL(), n, rounds)
 	if err != nil {
 		return 0, err

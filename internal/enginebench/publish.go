@@ -19,7 +19,7 @@ func (b *bench) publish(ctx context.Context) ([]measurement, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer c.Close() //nolint:errcheck // nothing is under way
+	defer c.Close()
 	payload := body()
 	var ratios, ours, bare []float64
 	for range b.rounds {
@@ -78,7 +78,7 @@ func (b *bench) batch(ctx context.Context) ([]measurement, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer c.Close() //nolint:errcheck // nothing is under way
+	defer c.Close()
 	payload := body()
 	messages := make([]xstreamq.Outgoing[[]byte], 500)
 	for i := range messages {
