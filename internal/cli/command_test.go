@@ -73,10 +73,10 @@ func TestWrongCommandLine(t *testing.T) {
 func TestVersionAndHelp(t *testing.T) {
 	t.Parallel()
 	for want, args := range map[string][]string{
-		"xstreamq ": {"version"},
-		"version":   {"--version"},
-		"demo":      nil,
-		"--json":    {"demo", "--help"},
+		"xstreamq":   {"version"},
+		"version":    {"--version"},
+		"completion": nil,
+		"--json":     {"demo", "--help"},
 	} {
 		got := run(t, args...)
 		if got.code != 0 || got.stderr != "" || !strings.Contains(got.stdout, want) {

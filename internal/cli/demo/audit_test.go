@@ -110,6 +110,7 @@ func TestReadRemains(t *testing.T) {
 		"embedded": redistest.Dial(t, server.url()),
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			read := func(want remains) {
 				t.Helper()
 				got, err := readRemains(t.Context(), rc, prefix, "g")

@@ -15,7 +15,6 @@ const look = 25 * time.Millisecond
 // or dead letters; for all of them, until nothing is left over in Redis either. When patience runs out it returns too: the
 // check then says what is missing.
 func (r *run) await(ctx context.Context, percent int) error {
-	deadline := time.Now().Add(patience)
 	ticker := time.NewTicker(look)
 	defer ticker.Stop()
 	for {
@@ -23,7 +22,7 @@ func (r *run) await(ctx context.Context, percent int) error {
 		if err != nil || reached {
 			return err
 		}
-		if time.Now().After(deadline) {
+		if time.Now().After(r.deadline) {
 			r.progress.Say("gave up waiting after %s", patience)
 			return nil
 		}

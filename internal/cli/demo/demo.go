@@ -20,7 +20,7 @@ const (
 	queueName = "github-webhooks"
 	// delay is that of the delayed message.
 	delay = 2 * time.Second
-	// patience bounds the wait for the last message. A run takes about five seconds.
+	// patience bounds the wait for the last message. A run takes about four seconds.
 	patience = 30 * time.Second
 	// cleanupTime bounds the removal of the keys.
 	cleanupTime = 10 * time.Second
@@ -51,6 +51,7 @@ type run struct {
 	doomed    *doomed
 	ledger    ledger
 	tally     *tally
+	deadline  time.Time // when await gives up
 }
 
 // Run plays the demonstration and checks its outcome. The report is nil when it did not come to the check; an error besides a
@@ -77,6 +78,7 @@ func Run(ctx context.Context, opts Options) (report *Report, err error) {
 		logger:   opts.Logger,
 		progress: opts.Progress,
 		tally:    newTally(),
+		deadline: began.Add(patience),
 	}
 	if err := r.connect(); err != nil {
 		return nil, err

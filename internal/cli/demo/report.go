@@ -6,6 +6,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
@@ -66,14 +67,15 @@ func (r *Report) WriteText(w io.Writer) error {
 			r.Payloads, len(r.Groups), r.Seconds)
 		return err
 	}
-	text := fmt.Sprintf("\nNOT every message is accounted for; %d problems:\n", len(r.Problems))
+	var text strings.Builder
+	fmt.Fprintf(&text, "\nNOT every message is accounted for; %d problems:\n", len(r.Problems))
 	for _, p := range r.Problems[:min(len(r.Problems), maxProblems)] {
-		text += "  " + p + "\n"
+		fmt.Fprintf(&text, "  %s\n", p)
 	}
 	if more := len(r.Problems) - maxProblems; more > 0 {
-		text += fmt.Sprintf("  and %d more\n", more)
+		fmt.Fprintf(&text, "  and %d more\n", more)
 	}
-	_, err := io.WriteString(w, text)
+	_, err := io.WriteString(w, text.String())
 	return err
 }
 

@@ -1,6 +1,7 @@
 package demo
 
 import (
+	"maps"
 	"sync"
 	"time"
 
@@ -65,11 +66,7 @@ func (t *tally) of(group string) counts {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	c := *t.groups[group]
-	handled := make(map[string]time.Time, len(c.handled))
-	for id, at := range c.handled {
-		handled[id] = at
-	}
-	c.handled = handled
+	c.handled = maps.Clone(c.handled)
 	return c
 }
 
