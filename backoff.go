@@ -76,12 +76,12 @@ func (b Backoff) full(attempt int) time.Duration {
 	return time.Duration(d)
 }
 
-// lostDelays are the waits after the second, third, ... lost lease, before jitter, for the sweep.
-func (b Backoff) lostDelays() []time.Duration {
+// lostDelays are the waits after the second, third, ... lost lease, before jitter, for the sweep. ask is for a Func.
+func (b Backoff) lostDelays(ask func(attempt int, err error) time.Duration) []time.Duration {
 	delays := make([]time.Duration, 0, 16)
 	for lost := 2; lost < 2+cap(delays); lost++ {
 		if b.Func != nil {
-			delays = append(delays, b.Delay(lost, ErrLeaseLost))
+			delays = append(delays, ask(lost, ErrLeaseLost))
 			continue
 		}
 		delays = append(delays, b.full(lost-1))

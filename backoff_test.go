@@ -75,7 +75,7 @@ func TestBackoffJitterSpreadsOverHalfOfTheCap(t *testing.T) {
 // The waits after lost leases are those after failures, one later: the first loss waits for nothing.
 func TestBackoffOfLostLeasesIsCappedToo(t *testing.T) {
 	t.Parallel()
-	delays := Backoff{Initial: time.Second, Multiplier: 2, Max: 5 * time.Second}.lostDelays()
+	delays := Backoff{Initial: time.Second, Multiplier: 2, Max: 5 * time.Second}.lostDelays(nil)
 	want := []time.Duration{time.Second, 2 * time.Second, 4 * time.Second}
 	for i, d := range delays {
 		w := 5 * time.Second

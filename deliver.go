@@ -74,6 +74,9 @@ var errNoBody = errors.New("the entry has no field \"body\"")
 // conclude turns what a handler returned into a verdict, and settles it.
 func (s *subscription) conclude(d *delivery, err error) {
 	now := time.Now()
+	if err != nil {
+		err = sound(err)
+	}
 	cause := d.ctx.ended(now)
 	d.ctx.finish(context.Canceled)
 	v := s.judge(d, err, cause)
@@ -84,6 +87,19 @@ func (s *subscription) conclude(d *delivery, err error) {
 		})
 	}
 	s.settle(d, v)
+}
+
+// sound returns an error that can be looked into. A nil pointer in an error is a classic mistake: its methods panic.
+func sound(err error) (out error) {
+	defer func() {
+		if p := recover(); p != nil {
+			out = fmt.Errorf("the handler returned a %T whose methods panic: %v", err, p)
+		}
+	}()
+	_ = err.Error()
+	var target *undecodableError
+	errors.As(err, &target)
+	return err
 }
 
 // judge is the one place where errors become verdicts. cause is why the handler's context had ended before it returned.
@@ -114,7 +130,7 @@ func (s *subscription) judge(d *delivery, err, cause error) verdict {
 	case err == nil:
 		return verdict{outcome: Acked}
 	case errors.As(err, &release):
-		return verdict{outcome: Released, delay: s.opts.Backoff.Delay(1, err), err: err}
+		return verdict{outcome: Released, delay: s.delayAfter(1, err), err: err}
 	case errors.As(err, &after):
 		v := s.failure(d, err)
 		v.delay = min(after.delay, maxDelay)
@@ -125,33 +141,28 @@ func (s *subscription) judge(d *delivery, err, cause error) verdict {
 
 // failure is a verdict that spends a retry. Whether it was the last one is counted by the script that writes it.
 func (s *subscription) failure(d *delivery, err error) verdict {
-	return verdict{outcome: Retried, spend: true, delay: s.delayAfter(d, err), err: err}
+	return verdict{outcome: Retried, spend: true, delay: s.delayAfter(d.entry.Failures+1, err), err: err}
 }
 
 // delayAfter asks the backoff, which may be the user's.
-func (s *subscription) delayAfter(d *delivery, err error) (delay time.Duration) {
+func (s *subscription) delayAfter(attempt int, err error) (delay time.Duration) {
 	defer func() {
 		if p := recover(); p != nil {
 			s.log.Error("Backoff.Func panicked", "panic", fmt.Sprint(p))
 			delay = time.Second
 		}
 	}()
-	return s.opts.Backoff.Delay(d.entry.Failures+1, err)
+	return s.opts.Backoff.Delay(attempt, err)
 }
 
 // maxErrorText is how much of an error travels with a message, in bytes.
 const maxErrorText = 2 << 10
 
-// errorText is an error as the envelope carries it: valid UTF-8, bounded. A panicking Error method is the handler's fault too.
-func errorText(err error) (s string) {
+// errorText is a sound error as the envelope carries it: valid UTF-8, bounded.
+func errorText(err error) string {
 	if err == nil {
 		return ""
 	}
-	defer func() {
-		if p := recover(); p != nil {
-			s = fmt.Sprintf("an error whose Error method panicked: %v", p)
-		}
-	}()
-	s = err.Error()
+	s := err.Error()
 	return strings.ToValidUTF8(s[:min(len(s), maxErrorText)], "?")
 }

@@ -33,7 +33,7 @@ type sweeper struct {
 
 func (s *subscription) newSweeper(l *lane) *service.Loop {
 	w := &sweeper{s: s, lane: l, interval: s.sweepEvery()}
-	for _, d := range s.opts.Backoff.lostDelays() {
+	for _, d := range s.opts.Backoff.lostDelays(s.delayAfter) {
 		w.delays = append(w.delays, strconv.FormatInt(ceilMillis(d), 10))
 	}
 	name := "sweeper"
