@@ -121,7 +121,7 @@ func runAck(ctx context.Context, c rueidis.Client, k keys.Set, a ackArgs) rueidi
 }
 
 // compactSHA is the SHA1 of compactSource, by which a server knows the script.
-const compactSHA = "b542ce903aa62ff8bc84ff5c35997426b844d690"
+const compactSHA = "177390e33e937b4b22f7235abc8c3cc6b5465671"
 
 // compactSource is lua/compact.lua with its includes, without comments.
 const compactSource = `local function now_ms()
@@ -158,8 +158,9 @@ local function probe(stream, group)
 end
 local queue, retain, limit = KEYS[1], tonumber(ARGV[1]), tonumber(ARGV[2])
 local function parts(id)
-  local dash = string.find(id, '-', 1, true)
-  return string.sub(id, 1, dash - 1), string.sub(id, dash + 1)
+  local dash = string.find(id, '-', 1, true) or #id + 1
+  local seq = string.sub(id, dash + 1)
+  return string.sub(id, 1, dash - 1), seq == '' and '0' or seq
 end
 local function less(a, b)
   local am, as = parts(a)
@@ -1081,7 +1082,7 @@ func runReap(ctx context.Context, c rueidis.Client, k keys.Set, a reapArgs) ruei
 }
 
 // reclaimSHA is the SHA1 of reclaimSource, by which a server knows the script.
-const reclaimSHA = "b805375cca13aec9a3d6d336682ba505a329403a"
+const reclaimSHA = "69e73bfa26f3b2d6b928b759d943813fa76a7760"
 
 // reclaimSource is lua/reclaim.lua with its includes, without comments.
 const reclaimSource = `local function now_ms()
@@ -1250,17 +1251,27 @@ local now = now_ms()
 if last == 0 then
   return {2, now}
 end
-if start == '-' then
-  local got = redis.pcall('SET', lock, '1', 'NX', 'PX', whole(math.max(1, interval * 0.8)))
-  if not got then
-    return {0, now}
+local function taken()
+  local ttl = whole(math.max(1, interval * 0.8))
+  if redis.pcall('SET', lock, '1', 'NX', 'PX', ttl) then
+    return false
   end
+  local left = redis.pcall('PTTL', lock)
+  if type(left) == 'table' or left >= 0 and left <= math.max(60000, lease) then
+    return true
+  end
+  redis.pcall('SET', lock, '1', 'PX', ttl)
+  return false
+end
+if start == '-' and taken() then
+  return {0, now}
 end
 local gap = math.abs(now - last)
 local n = {retry = 0, backoff = 0, released = 0, held_back = 0}
 local dead, errors, copied, probed = {}, {}, 0, false
 local function owner_lease(consumer)
-  return tonumber(string.match(consumer, '~(%d+)$')) or lease
+  local ms = string.match(consumer, '~(%d+)$')
+  return ms and tonumber(ms) or lease
 end
 local function bury(e, reason, id, consumer)
   demand(dlq, 'stream')
@@ -1268,7 +1279,7 @@ local function bury(e, reason, id, consumer)
 end
 local function wait_after(lost)
   local i = math.min(lost - 1, #ARGV - 9)
-  local delay = tonumber(ARGV[9 + i]) or 1000
+  local delay = i > 0 and tonumber(ARGV[9 + i]) or 1000
   return math.floor(delay * (0.5 + math.random()))
 end
 local function lose(e, id, consumer)

@@ -321,11 +321,10 @@ func TestScriptFailManyFields(t *testing.T) {
 	before := "XADD @queue 1-0 " + strings.Join(flat, " ") + "\nXGROUP CREATE @queue g 0\nXREADGROUP GROUP g c STREAMS @queue >"
 	moved := "body=a xq:packed=" + show(wire.Pack(flat[2:])) + " oid=1-0 rc=1 err=boom"
 	queue := "queue\n  1-0 " + brief(flat) + "\n  g at 1-0: c\n"
-	const gap = "its Lua hands no 5,000 values to one call"
 	runScriptCases(t, []scriptCase{
-		{name: "waits", gap: gap, before: before, call: failing(nil), reply: `[1 ""]`,
+		{name: "waits", gap: gapManyValues, before: before, call: failing(nil), reply: `[1 ""]`,
 			after: queue + "backoff\n  now+60s 1-0 " + moved},
-		{name: "dead", gap: gap, before: before, call: failing(func(a *failArgs) { a.Budget = 0 }), reply: `[2 *]`,
+		{name: "dead", gap: gapManyValues, before: before, call: failing(func(a *failArgs) { a.Budget = 0 }), reply: `[2 *]`,
 			after: queue + "dlq\n  * " + moved + " reason=failed at=now from=1-0 by=c"},
 		{
 			name:   "packed once",

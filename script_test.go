@@ -74,6 +74,13 @@ func runScriptCases(t *testing.T, cases []scriptCase) {
 	}
 }
 
+// Gaps of the embedded server that several tables meet.
+const (
+	gapManyValues = "its Lua hands no 5,000 values to one call"
+	gapUpvalue    = "its Lua forgets an outer local once an error was caught"
+	gapNeverRead  = "it knows no idle time of a consumer that never read"
+)
+
 // bystanders are the keys of another group of the same queue, and of another queue: no call may touch them.
 const bystanders = `
 	XADD @retry 1-0 body r oid 1-0 rc 1
@@ -90,15 +97,20 @@ const otherQueue = bystanders + `
 	XCLAIM @queue g c~1 0 1-0 IDLE 900000 RETRYCOUNT 1 JUSTID
 	ZADD @delayed 1 "d1-ff\x004:body1:b"`
 
-func (s scriptServer) run(t *testing.T, number int, c scriptCase) {
+// env is the place of one case: keys of its own, and the view of them.
+func (s scriptServer) env(t *testing.T, number int) (scriptEnv, *view) {
+	t.Helper()
 	prefix := s.prefix + strconv.Itoa(number) + ":"
-	e := scriptEnv{ctx: t.Context(), redis: s.redis, keys: keys.ForGroup(prefix, "q", "g")}
-	own := newView(t, s.redis, prefix, e.keys)
+	v := newView(t, s.redis, prefix, "q", "g")
+	return scriptEnv{ctx: t.Context(), redis: s.redis, keys: keys.ForGroup(prefix, "q", "g"), now: v.clock()}, v
+}
+
+func (s scriptServer) run(t *testing.T, number int, c scriptCase) {
+	e, own := s.env(t, number)
 	others := []*view{
-		newView(t, s.redis, prefix, keys.ForGroup(prefix, "q", "h")).without("queue", "delayed"),
-		newView(t, s.redis, prefix, keys.ForGroup(prefix, "other", "g")),
+		newView(t, s.redis, own.prefix, "q", "h").without("queue", "delayed", "registry"),
+		newView(t, s.redis, own.prefix, "other", "g").without("registry"),
 	}
-	e.now = own.clock()
 	own.do(c.before, e.now)
 	others[0].do(bystanders, e.now)
 	others[1].do(otherQueue, e.now)
@@ -161,7 +173,7 @@ func unindent(text string) string {
 }
 
 // tokens splits a command of a case: words, or Go strings in double quotes. @name is the key of that role, $now+5 the
-// server's time and 5 ms.
+// server's time and 5 ms, $now+5-0 an id of that time.
 func (v *view) tokens(line string, now int64) []string {
 	v.t.Helper()
 	var out []string
@@ -185,8 +197,11 @@ func (v *view) tokens(line string, now int64) []string {
 			}
 			word = key
 		case strings.HasPrefix(word, "$now"):
-			delta, _ := strconv.ParseInt(word[len("$now"):], 10, 64)
-			word = strconv.FormatInt(now+delta, 10)
+			delta, isID := strings.CutSuffix(word[len("$now"):], "-0")
+			ms, _ := strconv.ParseInt(delta, 10, 64)
+			if word = strconv.FormatInt(now+ms, 10); isID {
+				word += "-0"
+			}
 		}
 		out = append(out, word)
 	}
@@ -214,15 +229,17 @@ func (v *view) do(commands string, now int64) {
 	}
 }
 
-// times repeats a line for 1 to n; %d in it is the number.
-func times(n int, format string) string {
+// span repeats a line for first to last; %d in it is the number.
+func span(first, last uint64, format string) string {
 	var b strings.Builder
-	for i := 1; i <= n; i++ {
-		b.WriteString(strings.ReplaceAll(format, "%d", strconv.Itoa(i)))
+	for i := range last - first + 1 {
+		b.WriteString(strings.ReplaceAll(format, "%d", strconv.FormatUint(first+i, 10)))
 		b.WriteString("\n")
 	}
 	return b.String()
 }
+
+func times(n uint64, format string) string { return span(1, n, format) }
 
 // manyFields is an entry's n fields besides its body, as a command has them.
 func manyFields(n int) string {

@@ -25,10 +25,11 @@ type view struct {
 	from, to int64       // server ms before and after the call
 }
 
-func newView(t *testing.T, c rueidis.Client, prefix string, k keys.Set) *view {
+func newView(t *testing.T, c rueidis.Client, prefix, queue, group string) *view {
+	k := keys.ForGroup(prefix, queue, group)
 	return &view{t: t, redis: c, prefix: prefix, roles: [][2]string{
 		{"queue", k.Queue}, {"retry", k.Retry}, {"dlq", k.DLQ}, {"delayed", k.Delayed}, {"backoff", k.Backoff},
-		{"done", k.Done}, {"lock", k.Lock}, {"retrylock", k.OnRetry("g").Lock}, {"registry", k.Registry},
+		{"done", k.Done}, {"lock", k.Lock}, {"retrylock", k.OnRetry(group).Lock}, {"registry", k.Registry},
 	}}
 }
 
@@ -237,10 +238,10 @@ func (v *view) mask(s string) string {
 	})
 }
 
-// moment shows a time in ms: as it is when it is one of the small numbers of a case, else as the distance from the call.
+// moment shows a time in ms: as it is when it is a number of a case, else as the distance from the call.
 // The cases wait for tens of seconds, so that a slow test run cannot be mistaken for one.
 func (v *view) moment(ms int64) string {
-	if ms < 1e12 {
+	if ms < 1e12 || ms > 1e14 {
 		return strconv.FormatInt(ms, 10)
 	}
 	tens := (ms - v.from + 5000) / 10000

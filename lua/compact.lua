@@ -13,9 +13,11 @@
 
 local queue, retain, limit = KEYS[1], tonumber(ARGV[1]), tonumber(ARGV[2])
 
+-- The embedded server says 0 for 0-0.
 local function parts(id)
-  local dash = string.find(id, '-', 1, true)
-  return string.sub(id, 1, dash - 1), string.sub(id, dash + 1)
+  local dash = string.find(id, '-', 1, true) or #id + 1
+  local seq = string.sub(id, dash + 1)
+  return string.sub(id, 1, dash - 1), seq == '' and '0' or seq
 end
 
 -- Ids are two decimals of up to 20 digits each: too large for a Lua number.

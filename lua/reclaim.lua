@@ -40,12 +40,24 @@ local now = now_ms()
 if last == 0 then
   return {2, now}
 end
-if start == '-' then
-  -- An error here, such as OOM, is no reason not to sweep.
-  local got = redis.pcall('SET', lock, '1', 'NX', 'PX', whole(math.max(1, interval * 0.8)))
-  if not got then
-    return {0, now}
+
+-- Whether another sweeper is at it. An error, such as OOM, is no reason not to sweep; nor is a lock that outlives every
+-- sweep, because somebody set it by hand or the server's clock went back.
+local function taken()
+  local ttl = whole(math.max(1, interval * 0.8))
+  if redis.pcall('SET', lock, '1', 'NX', 'PX', ttl) then
+    return false
   end
+  local left = redis.pcall('PTTL', lock) -- an error where it is not permitted
+  if type(left) == 'table' or left >= 0 and left <= math.max(60000, lease) then
+    return true
+  end
+  redis.pcall('SET', lock, '1', 'PX', ttl)
+  return false
+end
+
+if start == '-' and taken() then
+  return {0, now}
 end
 local gap = math.abs(now - last)
 
@@ -53,7 +65,8 @@ local n = {retry = 0, backoff = 0, released = 0, held_back = 0}
 local dead, errors, copied, probed = {}, {}, 0, false
 
 local function owner_lease(consumer)
-  return tonumber(string.match(consumer, '~(%d+)$')) or lease
+  local ms = string.match(consumer, '~(%d+)$')
+  return ms and tonumber(ms) or lease
 end
 
 local function bury(e, reason, id, consumer)
@@ -63,7 +76,7 @@ end
 
 local function wait_after(lost)
   local i = math.min(lost - 1, #ARGV - 9)
-  local delay = tonumber(ARGV[9 + i]) or 1000
+  local delay = i > 0 and tonumber(ARGV[9 + i]) or 1000
   return math.floor(delay * (0.5 + math.random()))
 end
 
