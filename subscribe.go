@@ -52,8 +52,16 @@ func (s *Subscription) Ready(ctx context.Context) error {
 }
 
 // Unsubscribe drains this subscription, as Client.Stop drains all of them, and takes it off the client. The group and its
-// messages stay in Redis. Safe more than once.
+// messages stay in Redis. Safe more than once. Called by a handler with its own context it only begins the drain.
 func (s *Subscription) Unsubscribe(ctx context.Context) error {
+	if fromHandler(ctx, s.s.client) {
+		go func() { _ = s.unsubscribe(context.WithoutCancel(ctx)) }() // a later call returns the same error
+		return nil
+	}
+	return s.unsubscribe(ctx)
+}
+
+func (s *Subscription) unsubscribe(ctx context.Context) error {
 	c := s.s.client
 	ctx, cancel := withBound(ctx, c.cfg.DrainTimeout)
 	defer cancel()
