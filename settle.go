@@ -2,6 +2,7 @@ package xstreamq
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -308,14 +309,17 @@ func (s *subscription) withoutDone(ctx context.Context, ds []*delivery) []*deliv
 		ids[i] = d.entry.Original
 	}
 	rc := s.client.redis
-	marks, err := rc.Do(ctx, rc.B().Zmscore().Key(s.queueLane.keys.Done).Member(ids...).Build()).ToArray()
-	if err != nil || len(marks) != len(ds) {
+	replies := rc.DoMulti(ctx, rc.B().Zmscore().Key(s.queueLane.keys.Done).Member(ids...).Build(), rc.B().Time().Build())
+	marks, err := replies[0].ToArray()
+	now, timeErr := replies[1].AsIntSlice()
+	if err = errors.Join(err, timeErr); err != nil || len(marks) != len(ds) || len(now) != 2 {
 		s.log.Warn("Dedupe could not be asked; messages may run again", "error", err)
 		return ds
 	}
 	fresh, done := ds[:0], []*delivery(nil)
 	for i, d := range ds {
-		if marks[i].IsNil() {
+		// An expired marker stays until acks prune it.
+		if expiry, err := marks[i].AsFloat64(); err != nil || expiry < float64(now[0]*1000+now[1]/1000) {
 			fresh = append(fresh, d)
 		} else {
 			done = append(done, d)
