@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"sync"
 	"testing"
 
 	"github.com/xstreamq/xstreamq/internal/redistest"
@@ -33,6 +34,15 @@ type process struct {
 	*exec.Cmd
 	Lines  *bufio.Scanner // its standard output
 	stdout io.ReadCloser
+
+	once  sync.Once
+	ended error
+}
+
+// Wait waits for the end of the process. The clean-up of spawn may do so at the same time.
+func (p *process) Wait() error {
+	p.once.Do(func() { p.ended = p.Cmd.Wait() })
+	return p.ended
 }
 
 // spawn starts this binary as one of processes. It is killed at the end of the test at the latest; its standard error goes to
@@ -52,7 +62,7 @@ func spawn(t *testing.T, name string, args ...string) *process {
 	p := &process{Cmd: cmd, Lines: bufio.NewScanner(stdout), stdout: stdout}
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
+		_ = p.Wait()
 	})
 	return p
 }
