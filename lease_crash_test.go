@@ -160,3 +160,72 @@ func TestOnlyWorkerStoppedPastItsLeaseKeepsItsMessage(t *testing.T) {
 		}
 	}
 }
+
+// P3, P4: a worker that was stopped past its leases begins none of the messages that it had read: others have them now.
+func TestWorkerStoppedPastItsLeasesBeginsNoneOfThem(t *testing.T) {
+	t.Parallel()
+	const lease = time.Second
+	for name, prefetched := range map[string]bool{"read before": true, "read by a blocked read meanwhile": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			rig := newLeaseRig(t)
+			worker := rig.worker("a", leaseWorkerOptions{VisibilityTimeout: lease, Concurrency: 1, Prefetch: 10})
+			rig.publish("ok")
+			rig.noted("a", "acked") // both of its reads are blocked now, or about to be
+			messages := 1
+			if prefetched {
+				messages = 6
+				rig.publish(leaseBodies("hold", messages)...)
+				redistest.WaitFor(t, leasePatience, "all of them in the worker", func() bool { return len(rig.pending()) == messages })
+			}
+			if err := worker.freeze(); err != nil {
+				t.Fatal(err)
+			}
+			if !prefetched {
+				rig.publish(leaseBodies("hold", messages)...)
+			}
+
+			var runs leaseRuns
+			var tally leaseTally
+			hold := make(chan struct{})
+			other := rig.start(xstreamq.Config{Observer: tally.observer()}, xstreamq.SubscribeOptions{
+				VisibilityTimeout: lease, Concurrency: messages, Backoff: leaseHaste,
+			}, func(ctx context.Context, m *xstreamq.Message[string]) error {
+				runs.add(m)
+				select {
+				case <-hold:
+				case <-ctx.Done():
+				}
+				return nil
+			})
+			redistest.WaitFor(t, leasePatience, "another worker to take over", func() bool { return runs.bodies() == messages })
+			begun := leaseBegun(rig, "a")
+			rig.answer("a", "ok")
+			if err := worker.thaw(); err != nil {
+				t.Fatal(err)
+			}
+			close(hold)
+			rig.settled()
+			if err := other.Stop(t.Context()); err != nil {
+				t.Error(err)
+			}
+			rig.publish("ok last")
+			redistest.WaitFor(t, leasePatience, "the first worker at work again", func() bool { return len(leaseBegun(rig, "a")) > len(begun) })
+			if diff := cmp.Diff(append(begun, "ok last"), leaseBegun(rig, "a")); diff != "" {
+				t.Errorf("what the stopped worker began (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// leaseBegun returns the bodies that a worker process began.
+func leaseBegun(rig *leaseRig, worker string) []string {
+	rig.t.Helper()
+	var begun []string
+	for _, n := range rig.journal() {
+		if n.Worker == worker && n.What == "begin" {
+			begun = append(begun, n.Body)
+		}
+	}
+	return begun
+}

@@ -26,7 +26,8 @@ type delivery struct {
 	read    time.Time
 	renewed time.Time
 	started time.Time
-	links   [2]link // in the held list and in the waiting list
+	age     time.Duration // of its lease, at most, when its turn came
+	links   [2]link       // in the held list and in the waiting list
 }
 
 type deliveryState uint8
@@ -151,14 +152,15 @@ func (p *pool) unreserve(n int) {
 	p.room.Broadcast()
 }
 
-// push takes what a read brought, and gives back its slots.
-func (p *pool) push(reserved int, ds []*delivery) {
+// push takes what a read brought, and gives back its slots. The leases may be as old as the read: this process may have stood
+// still since.
+func (p *pool) push(reserved int, ds []*delivery, sent time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := time.Now()
 	p.reserved -= reserved
 	for _, d := range ds {
-		d.read, d.renewed = now, now
+		d.read, d.renewed = now, sent
 		p.held.push(d)
 		p.line(d).push(d)
 	}
@@ -192,6 +194,7 @@ func (p *pool) next(last *delivery) *delivery {
 	p.running++
 	p.suspect = p.suspect || d.suspect()
 	d.state, d.started = running, time.Now()
+	d.age = d.started.Sub(d.renewed)
 	d.ctx.start = d.started
 	return d
 }

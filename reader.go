@@ -27,7 +27,8 @@ type laneReader struct {
 	s    *subscription
 	lane *lane
 	loop *service.Loop
-	top  wire.ID // highest id read so far
+	top  wire.ID   // highest id read so far
+	sent time.Time // when the last read was
 
 	quiet  bool // the last blocked read brought nothing: block again
 	strays bool // a read may have been answered without us seeing it
@@ -110,6 +111,7 @@ func (r *laneReader) read(ctx context.Context, count int, block time.Duration) (
 	} else {
 		cmd = c.Streams().Key(r.lane.keys.Source).Id(">").Build()
 	}
+	r.sent = time.Now()
 	reply, err := conn.client.Do(ctx, cmd).ToMessage()
 	if rueidis.IsRedisNil(err) {
 		err = nil
@@ -185,7 +187,7 @@ func (r *laneReader) take(ctx context.Context, n int, found []rueidis.RedisMessa
 	ds = r.withoutRepeats(ds)
 	ds = r.s.withoutDone(ctx, ds)
 	r.s.setApart(ctx, r.lane, ds)
-	r.s.pool.push(n, ds)
+	r.s.pool.push(n, ds, r.sent)
 }
 
 // withoutRepeats drops what this process still handles. Ids only go back after the group was created again.

@@ -3,6 +3,7 @@ package xstreamq
 import (
 	"context"
 	"fmt"
+	"time"
 )
 
 // suspectFrom is how many lost leases make a message suspect of killing its workers. Suspects run one at a time in a process,
@@ -36,17 +37,25 @@ func (s *subscription) setApart(ctx context.Context, l *lane, ds []*delivery) {
 	}
 }
 
-// charge marks a suspect as begun: from now on the end of this process costs it a lease. Without that mark it must not run; it
-// must not either when another worker has it.
+// charge comes before a handler. It marks a suspect as begun: from now on the end of this process costs it a lease. And it renews a
+// lease that may have run out unnoticed, since this process stood still. Without that the message must not run; it must not
+// either when another worker has it.
 func (s *subscription) charge(d *delivery) (lost bool, err error) {
-	if !d.suspect() || s.opts.NoVisibilityTimeout {
+	mode := modeRenew
+	switch {
+	case s.opts.NoVisibilityTimeout:
+		return false, nil
+	case d.suspect():
+		mode = modeStarted
+	case d.age < s.opts.VisibilityTimeout*2/3:
 		return false, nil
 	}
 	ctx, cancel := context.WithTimeout(s.settleCtx, commandTimeout)
 	defer cancel()
-	states, err := s.extendIDs(ctx, d.lane, modeStarted, []string{d.entry.ID})
+	asked := time.Now()
+	states, err := s.extendIDs(ctx, d.lane, mode, []string{d.entry.ID})
 	if err != nil {
-		return false, fmt.Errorf("the message lost several leases and could not be marked as begun: %w", err)
+		return false, fmt.Errorf("its lease could not be renewed before its handler: %w", err)
 	}
-	return states[0] == leaseLost, nil
+	return len(s.pool.extended([]*delivery{d}, states, asked)) > 0, nil
 }
