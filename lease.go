@@ -48,6 +48,9 @@ func (s *subscription) renew(ctx context.Context) (time.Duration, error) {
 	if late := s.pool.unstarted(now.Add(-vt)); len(late) > 0 {
 		failed = s.giveBack(ctx, late)
 	}
+	if err := s.settleRepeats(ctx); err != nil {
+		failed = err
+	}
 	due := s.pool.due(now, vt, s.opts.MaxExtension)
 	for _, d := range due.overlong {
 		d.ctx.finish(ErrMaxExtension)

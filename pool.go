@@ -23,6 +23,7 @@ type delivery struct {
 	lost    bool // Redis said that another has it
 	gone    bool // its entry was deleted: the lease cannot be renewed
 	final   bool // MaxExtension passed: not renewed any more
+	twice   bool // read again while it was held: its group had been lost
 	read    time.Time
 	renewed time.Time
 	started time.Time
@@ -91,8 +92,9 @@ type pool struct {
 	work     sync.Cond // a worker may take one, or must go
 	held     list
 	turn     list
-	suspects list // also waiting, for their turn one at a time
-	suspect  bool // one of them runs
+	suspects list        // also waiting, for their turn one at a time
+	suspect  bool        // one of them runs
+	repeats  []*delivery // read again while they were held, and not held any more
 	running  int
 	reserved int // slots of a read that is under way
 	closed   bool
@@ -271,6 +273,9 @@ func (p *pool) drop(d *delivery) {
 	}
 	d.state = ended
 	p.held.remove(d)
+	if d.twice {
+		p.repeats = append(p.repeats, d)
+	}
 	// The read that brought it shares one array: a slow neighbour must not keep its body in memory.
 	d.fields, d.entry.Body, d.entry.Header = nil, nil, nil
 }
@@ -319,6 +324,30 @@ func (p *pool) whenIdle() <-chan struct{} {
 		p.idle = c
 	}
 	return p.idle
+}
+
+// readAgain notes that Redis handed over deliveries anew which are, or were until just now, held.
+func (p *pool) readAgain(ds []*delivery) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, d := range ds {
+		if d.twice {
+			continue
+		}
+		d.twice = true
+		if d.state == ended {
+			p.repeats = append(p.repeats, d)
+		}
+	}
+}
+
+// takeRepeats returns the deliveries that were read again and are not held any more.
+func (p *pool) takeRepeats() []*delivery {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	ds := p.repeats
+	p.repeats = nil
+	return ds
 }
 
 // heldIDs returns the ids of a lane's deliveries in this process.

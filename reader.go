@@ -206,10 +206,14 @@ func (r *laneReader) withoutRepeats(ds []*delivery) []*delivery {
 	}
 	held := r.s.pool.heldIDs(r.lane)
 	fresh := ds[:0]
+	var again []*delivery
 	for _, d := range ds {
-		if held[d.entry.ID] == nil {
+		if first := held[d.entry.ID]; first != nil {
+			again = append(again, first)
+		} else {
 			fresh = append(fresh, d)
 		}
 	}
+	r.s.pool.readAgain(again)
 	return fresh
 }

@@ -68,3 +68,32 @@ func (s *subscription) pendingOf(ctx context.Context, l *lane, start string) ([]
 	}
 	return ids, nil
 }
+
+// settleRepeats settles once more what was read again while it was held, since its group had been lost: its outcome may have
+// been written before that, when there was no lease to end. What was handled is ended; the rest is given back.
+func (s *subscription) settleRepeats(ctx context.Context) error {
+	var handled, others []*delivery
+	for _, d := range s.pool.takeRepeats() {
+		switch {
+		case s.pool.heldIDs(d.lane)[d.entry.ID] != nil: // lost and read once more: that delivery settles it
+		case d.outcome != "":
+			handled = append(handled, d)
+		default:
+			others = append(others, d)
+		}
+	}
+	failed := s.giveBack(ctx, others)
+	for _, l := range s.lanes {
+		ds := ofLane(handled, l)
+		if len(ds) == 0 {
+			continue
+		}
+		if err := s.ack(ctx, l, ds, true); err != nil {
+			failed = err
+			for _, d := range ds {
+				s.park(d, verdict{outcome: d.outcome}, err)
+			}
+		}
+	}
+	return failed
+}
