@@ -18,7 +18,8 @@ type Backoff struct {
 	// Max caps the wait. Default 5m; not less than Initial.
 	Max time.Duration
 	// Func, if set, replaces all of the above: attempt counts from 1, err is what the handler returned, or ErrLeaseLost. What
-	// it returns is used as it is; negative counts as zero.
+	// it returns is used as it is, but after a lost lease the jitter applies; negative counts as zero. It is asked about lost
+	// leases once, at the start.
 	Func func(attempt int, err error) time.Duration
 }
 

@@ -134,6 +134,38 @@ func TestRetryForeverOfLostLeases(t *testing.T) {
 	}
 }
 
+// P3: the first lost lease waits for nothing, the second for the first backoff, between half and all of it.
+func TestRepeatedlyLostMessagesPart(t *testing.T) {
+	t.Parallel()
+	const messages = 20
+	for name, backoff := range map[string]xstreamq.Backoff{
+		"the built-in backoff": {Initial: time.Hour, Max: time.Hour},
+		"a func":               {Func: func(int, error) time.Duration { return time.Hour }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			rig := newLeaseRig(t)
+			rig.start(xstreamq.Config{}, xstreamq.SubscribeOptions{
+				Concurrency: messages, VisibilityTimeout: 300 * time.Millisecond, MaxExtension: -1, Backoff: backoff,
+			}, func(ctx context.Context, _ *xstreamq.Message[string]) error { return loseLease(ctx) })
+			before := rig.now().Add(-time.Millisecond)
+			rig.publish(leaseBodies("m", messages)...)
+			redistest.WaitFor(t, leasePatience, "all of them in their backoff", func() bool { return len(rig.waiting()) == messages })
+			after := rig.now()
+			due := map[time.Time]bool{}
+			for _, w := range rig.waiting() {
+				due[w.Due] = true
+				if w.Due.Before(before.Add(time.Hour/2)) || w.Due.After(after.Add(time.Hour)) || w.Fields["lc"] != "2" {
+					t.Errorf("%s: lc %s, due %v after the test began", w.ID, w.Fields["lc"], w.Due.Sub(before))
+				}
+			}
+			if len(due) < messages/2 {
+				t.Errorf("%d messages are due at %d times", messages, len(due))
+			}
+		})
+	}
+}
+
 // P5: failures, lost leases and releases are counted apart, whatever order they come in.
 func TestBudgetsAreNeverMixed(t *testing.T) {
 	t.Parallel()

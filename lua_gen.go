@@ -1082,7 +1082,7 @@ func runReap(ctx context.Context, c rueidis.Client, k keys.Set, a reapArgs) ruei
 }
 
 // reclaimSHA is the SHA1 of reclaimSource, by which a server knows the script.
-const reclaimSHA = "69e73bfa26f3b2d6b928b759d943813fa76a7760"
+const reclaimSHA = "386fe588d71f7fcc55bf950b9721d92c57cea16f"
 
 // reclaimSource is lua/reclaim.lua with its includes, without comments.
 const reclaimSource = `local function now_ms()
@@ -1280,7 +1280,7 @@ end
 local function wait_after(lost)
   local i = math.min(lost - 1, #ARGV - 9)
   local delay = i > 0 and tonumber(ARGV[9 + i]) or 1000
-  return math.floor(delay * (0.5 + math.random()))
+  return math.floor(delay * (0.5 + 0.5 * math.random()))
 end
 local function lose(e, id, consumer)
   e.lc = e.lc + 1

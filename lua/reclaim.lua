@@ -77,7 +77,7 @@ end
 local function wait_after(lost)
   local i = math.min(lost - 1, #ARGV - 9)
   local delay = i > 0 and tonumber(ARGV[9 + i]) or 1000
-  return math.floor(delay * (0.5 + math.random()))
+  return math.floor(delay * (0.5 + 0.5 * math.random()))
 end
 
 local function lose(e, id, consumer)
