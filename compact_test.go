@@ -419,7 +419,7 @@ func TestCompactionAtMaxmemory(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = client.Close() })
-		r := &foreignRig{t: t, prefix: "full:", redis: redistest.Dial(t, server.URL()), client: client}
+		r := &foreignRig{t: t, prefix: "full:", name: "q", redis: redistest.Dial(t, server.URL()), client: client}
 		r.queue = foreignQueue(t, client, "q", xstreamq.WithCodec[[]byte](xstreamq.Bytes{}))
 		return r
 	}

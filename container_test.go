@@ -107,7 +107,7 @@ func (h *coreHandler) handle(_ context.Context, m *xstreamq.Message[[]byte]) err
 // testCore runs the life of a message in every form on one server.
 func testCore(t *testing.T, c *xstreamq.Client, prefix string, rc rueidis.Client) {
 	t.Helper()
-	r := &foreignRig{t: t, prefix: prefix, redis: rc, client: c}
+	r := &foreignRig{t: t, prefix: prefix, name: "q", redis: rc, client: c}
 	r.queue = foreignQueue(t, c, "q", xstreamq.WithCodec[[]byte](xstreamq.Bytes{}))
 	h := &coreHandler{ended: map[string]int{}, runs: map[string]int{}}
 	var deaths sync.Map

@@ -18,10 +18,12 @@ import (
 // foreignWait bounds every wait for something that takes a moment: the machine may be busy with other tests.
 const foreignWait = 60 * time.Second
 
-// foreignRig is a client with the queue "q", under a prefix of its own, and a plain connection to look from outside.
+// foreignRig is a client with a queue, "q" unless another is named, under a prefix of its own, and a plain connection to look from
+// outside.
 type foreignRig struct {
 	t      *testing.T
 	prefix string
+	name   string
 	redis  rueidis.Client
 	client *xstreamq.Client
 	queue  *xstreamq.Queue[[]byte]
@@ -30,7 +32,7 @@ type foreignRig struct {
 func newForeignRig(t *testing.T, cfg xstreamq.Config) *foreignRig {
 	t.Helper()
 	cfg.KeyPrefix = redistest.Prefix(t)
-	r := &foreignRig{t: t, prefix: cfg.KeyPrefix, redis: redistest.Client(t), client: open(t, cfg)}
+	r := &foreignRig{t: t, prefix: cfg.KeyPrefix, name: "q", redis: redistest.Client(t), client: open(t, cfg)}
 	r.queue = foreignQueue(t, r.client, "q", xstreamq.WithCodec[[]byte](xstreamq.Bytes{}))
 	return r
 }
@@ -58,8 +60,8 @@ func foreignAwait[T any](t *testing.T, c <-chan T) (v T) {
 	}
 }
 
-// key is a key of the queue "q", by what follows its hash tag.
-func (r *foreignRig) key(suffix string) string { return r.prefix + "{q}" + suffix }
+// key is a key of the queue, by what follows its hash tag.
+func (r *foreignRig) key(suffix string) string { return r.prefix + "{" + r.name + "}" + suffix }
 
 func (r *foreignRig) subscribe(group string, handle xstreamq.Handler[[]byte], opts xstreamq.SubscribeOptions) *xstreamq.Subscription {
 	r.t.Helper()
