@@ -103,21 +103,24 @@ func text(err error) string {
 	return err.Error()
 }
 
-// redisCode is the first word of a Redis error, which is stable across versions; the rest of the text is not.
+// redisCode is the first word of a Redis error, which is stable across versions; the rest of the text is not. ERR stands for
+// those that have no code of their own.
 func redisCode(err error) string {
 	re, ok := rueidis.IsRedisErr(err)
 	if !ok {
 		return ""
 	}
 	text := re.Error()
-	// Redis 6.2 wraps what a command in a script answered: ERR Error running script (...): @user_script: 3: -OOM ...
-	const inScript = "@user_script: "
-	if at := strings.LastIndex(text, inScript); at >= 0 {
-		if _, inner, ok := strings.Cut(text[at+len(inScript):], ": "); ok {
-			text = strings.TrimPrefix(inner, "-")
+	// Redis 6.2 wraps what a command in a script answered: Error running script (call to f_...): @user_script:1: OOM ...
+	if _, wrapped, ok := strings.Cut(text, "@user_script:"); ok && strings.HasPrefix(text, "Error running script") {
+		if _, inner, ok := strings.Cut(wrapped, ": "); ok {
+			text = inner
 		}
 	}
 	code, _, _ := strings.Cut(text, " ")
+	if code != strings.ToUpper(code) {
+		return "ERR" // rueidis takes it off
+	}
 	return code
 }
 
