@@ -31,12 +31,16 @@ func (id ID) Less(other ID) bool {
 	return id.Ms < other.Ms || id.Ms == other.Ms && id.Seq < other.Seq
 }
 
-// Next returns the id that follows.
+// Next returns the id that follows. The last possible one is followed by itself.
 func (id ID) Next() ID {
-	if id.Seq == math.MaxUint64 {
+	switch {
+	case id.Seq < math.MaxUint64:
+		return ID{id.Ms, id.Seq + 1}
+	case id.Ms < math.MaxUint64:
 		return ID{id.Ms + 1, 0}
+	default:
+		return id
 	}
-	return ID{id.Ms, id.Seq + 1}
 }
 
 func (id ID) String() string {

@@ -30,8 +30,8 @@ func Unpack(s string) ([]string, error) {
 	var fields []string
 	for s != "" {
 		head, rest, ok := strings.Cut(s, ":")
-		n, err := strconv.Atoi(head)
-		if !ok || err != nil || n < 0 || n > len(rest) {
+		n, err := strconv.ParseUint(head, 10, 64) // which takes digits alone, as the scripts do
+		if !ok || err != nil || n > uint64(len(rest)) {
 			return nil, fmt.Errorf("%w: bad length at field %d", errPacked, len(fields))
 		}
 		fields = append(fields, rest[:n])
