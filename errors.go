@@ -106,8 +106,8 @@ func text(err error) string {
 // redisCode is the first word of a Redis error, which is stable across versions; the rest of the text is not. ERR stands for
 // those that have no code of their own.
 func redisCode(err error) string {
-	re, ok := rueidis.IsRedisErr(err)
-	if !ok {
+	var re *rueidis.RedisError // IsRedisErr does not look into an error that was wrapped
+	if !errors.As(err, &re) || re.IsNil() {
 		return ""
 	}
 	text := re.Error()

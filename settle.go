@@ -227,7 +227,7 @@ func (s *subscription) park(d *delivery, v verdict, err error) {
 	}
 	s.log.Warn("an outcome cannot be written yet; the message stays where it is, and it is tried again",
 		"id", d.entry.Original, "outcome", string(v.outcome), "error", err)
-	_, refused := rueidis.IsRedisErr(err)
+	refused := redisCode(err) != ""
 	s.unwritten.add(parked{d, v, !refused})
 }
 
@@ -248,7 +248,7 @@ func (s *subscription) settleParked(ctx context.Context) (time.Duration, error) 
 		n, err := s.settleNext(ctx, todo[i:])
 		if err != nil {
 			failed = err
-			_, refused := rueidis.IsRedisErr(err)
+			refused := redisCode(err) != ""
 			for j := range todo[i : i+n] {
 				todo[i+j].unsure = todo[i+j].unsure || !refused
 			}
