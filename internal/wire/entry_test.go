@@ -171,6 +171,7 @@ func TestPublished(t *testing.T) {
 		{"9-0", "d99-ff", "0", time.Time{}},
 		{"9-0", "d99-ff", "99999999999999999999", time.Time{}},
 		{"9-0", "x", "5", time.Time{}},
+		{"9007199254740993-0", "", "", time.Time{}}, // no time, but an id that somebody chose
 		{"18446744073709551615-0", "", "", time.Time{}},
 	}
 	for _, c := range cases {
