@@ -62,7 +62,7 @@ func TestVerdicts(t *testing.T) {
 			map[string]string{"rc": "1", "reason": "failed"}, []string{"panicked: boom", "verdict_test.go"}},
 		{"a panic with a verdict", 0, func(context.Context) error { panic(xstreamq.Discard(cause)) }, "dead failed",
 			map[string]string{"rc": "1", "reason": "failed"}, []string{"panicked: discarded: the cause", "verdict_test.go"}},
-		{"a panic with nil", 0, func(context.Context) error { panic(nil) }, "dead failed", //nolint:govet // on purpose
+		{"a panic with nil", 0, func(context.Context) error { panic(nil) }, "dead failed",
 			map[string]string{"rc": "1", "reason": "failed"}, []string{"panicked", "verdict_test.go"}},
 		{"runtime.Goexit", 0, func(context.Context) error { runtime.Goexit(); return nil }, "dead failed",
 			map[string]string{"rc": "1", "reason": "failed"}, []string{"runtime.Goexit", "verdict_test.go"}},

@@ -190,7 +190,7 @@ func emitArgList(b *bytes.Buffer, h header) string {
 // comment writes text as a comment of lines of about 80 columns.
 func comment(b *bytes.Buffer, text string) {
 	line := "//"
-	for _, word := range strings.Fields(text) {
+	for word := range strings.FieldsSeq(text) {
 		if len(line)+1+len(word) > 80 && line != "//" {
 			fmt.Fprintln(b, line)
 			line = "//"
