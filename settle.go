@@ -2,14 +2,10 @@ package xstreamq
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"sync"
 	"time"
 
 	"github.com/redis/rueidis"
 
-	"github.com/xstreamq/xstreamq/internal/service"
 	"github.com/xstreamq/xstreamq/internal/wire"
 )
 
@@ -17,8 +13,6 @@ const (
 	// ackBatch and ackDelay: one XACK carries many ids.
 	ackBatch = 256
 	ackDelay = time.Millisecond
-	// settleEvery is how often outcomes that could not be written are tried again.
-	settleEvery = 250 * time.Millisecond
 )
 
 // settle writes the outcome of one delivery: at once, or with others. What cannot be written is tried again until it is, or
@@ -26,7 +20,7 @@ const (
 func (s *subscription) settle(d *delivery, v verdict) {
 	lost := s.pool.judged(d)
 	switch {
-	case v.outcome == Acked || v.outcome == Discarded || v.outcome == Skipped:
+	case v.isAck():
 		d.outcome = v.outcome
 		s.end(d)
 	case s.opts.NoVisibilityTimeout && (v.outcome == Retried || v.outcome == Released):
@@ -40,6 +34,11 @@ func (s *subscription) settle(d *delivery, v verdict) {
 			s.park(d, v, err)
 		}
 	}
+}
+
+// isAck: the verdict ends the message.
+func (v verdict) isAck() bool {
+	return v.outcome == Acked || v.outcome == Discarded || v.outcome == Skipped
 }
 
 // end has a message acked with others, or, when Stop has flushed the last of them, alone.
@@ -185,150 +184,4 @@ func (s *subscription) observe(o Outcome, reason Reason, n int) {
 	if n > 0 && s.client.cfg.Observer.Settled != nil {
 		s.client.cfg.Observer.Settled(Settled{Queue: s.queue, Group: s.group, Outcome: o, Reason: reason, Count: n})
 	}
-}
-
-// unsettled holds deliveries whose outcome could not be written yet.
-type unsettled struct {
-	mu   sync.Mutex
-	list []parked
-}
-
-type parked struct {
-	d      *delivery
-	v      verdict
-	unsure bool // an earlier write may have been carried out
-}
-
-func (u *unsettled) add(p ...parked) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	u.list = append(u.list, p...)
-}
-
-func (u *unsettled) takeAll() []parked {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	all := u.list
-	u.list = nil
-	return all
-}
-
-func (u *unsettled) len() int {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	return len(u.list)
-}
-
-// park keeps an outcome for later.
-func (s *subscription) park(d *delivery, v verdict, err error) {
-	if s.settleCtx.Err() != nil {
-		s.pool.forget(d)
-		return
-	}
-	s.log.Warn("an outcome cannot be written yet; the message stays where it is, and it is tried again",
-		"id", d.entry.Original, "outcome", string(v.outcome), "error", err)
-	refused := redisCode(err) != ""
-	s.unwritten.add(parked{d, v, !refused})
-}
-
-// newSettler returns the loop that tries parked outcomes again.
-func (s *subscription) newSettler() *service.Loop {
-	return service.New(service.Options{Name: "settler", Step: s.settleParked, OnError: s.loopError("settler")})
-}
-
-// settleParked tries every parked outcome once. One that Redis refuses, such as a key of the wrong type, does not hold up the
-// others; a connection that is down does.
-func (s *subscription) settleParked(ctx context.Context) (time.Duration, error) {
-	todo := s.unwritten.takeAll()
-	if len(todo) == 0 {
-		return settleEvery, nil
-	}
-	var failed error
-	for i := 0; i < len(todo); {
-		n, err := s.settleNext(ctx, todo[i:])
-		if err != nil {
-			failed = err
-			refused := redisCode(err) != ""
-			for j := range todo[i : i+n] {
-				todo[i+j].unsure = todo[i+j].unsure || !refused
-			}
-			s.unwritten.add(todo[i : i+n]...)
-			if !refused {
-				s.unwritten.add(todo[i+n:]...)
-				break
-			}
-		}
-		i += n
-	}
-	if failed != nil {
-		return 0, fmt.Errorf("%d outcomes are not written: %w", s.unwritten.len(), failed)
-	}
-	return settleEvery, nil
-}
-
-// settleNext tries the first of the parked outcomes; acks of one lane go together. It returns how many it tried.
-func (s *subscription) settleNext(ctx context.Context, todo []parked) (n int, err error) {
-	first := todo[0]
-	if !first.v.isAck() {
-		err = s.write(ctx, first.d, first.v, first.unsure)
-		return 1, s.repaired(ctx, first.d.lane, err)
-	}
-	var ds []*delivery
-	for _, p := range todo {
-		if !p.v.isAck() || p.d.lane != first.d.lane || len(ds) == ackBatch {
-			break
-		}
-		ds = append(ds, p.d)
-	}
-	return len(ds), s.ack(ctx, first.d.lane, ds, first.unsure)
-}
-
-// repaired brings back a group that a write found gone, so that the next try can succeed.
-func (s *subscription) repaired(ctx context.Context, l *lane, err error) error {
-	if err != nil && groupGone(err) {
-		if mend := s.repair(ctx, l); mend != nil {
-			return mend
-		}
-	}
-	return err
-}
-
-func (v verdict) isAck() bool {
-	return v.outcome == Acked || v.outcome == Discarded || v.outcome == Skipped
-}
-
-// withoutDone ends what Dedupe knows as handled, and returns the rest. When it cannot be asked everything runs.
-func (s *subscription) withoutDone(ctx context.Context, ds []*delivery) []*delivery {
-	if s.opts.Dedupe == 0 || len(ds) == 0 {
-		return ds
-	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), commandTimeout)
-	defer cancel()
-	ids := make([]string, len(ds))
-	for i, d := range ds {
-		ids[i] = d.entry.Original
-	}
-	rc := s.client.redis
-	replies := rc.DoMulti(ctx, rc.B().Zmscore().Key(s.queueLane.keys.Done).Member(ids...).Build(), rc.B().Time().Build())
-	marks, err := replies[0].ToArray()
-	now, timeErr := replies[1].AsIntSlice()
-	if err = errors.Join(err, timeErr); err != nil || len(marks) != len(ds) || len(now) != 2 {
-		s.log.Warn("Dedupe could not be asked; messages may run again", "error", err)
-		return ds
-	}
-	fresh, done := ds[:0], []*delivery(nil)
-	for i, d := range ds {
-		// An expired marker stays until acks prune it.
-		if expiry, err := marks[i].AsFloat64(); err != nil || expiry < float64(now[0]*1000+now[1]/1000) {
-			fresh = append(fresh, d)
-		} else {
-			done = append(done, d)
-		}
-	}
-	for _, d := range done {
-		d.outcome = Skipped
-		s.pool.hold(d)
-		s.end(d)
-	}
-	return fresh
 }
