@@ -185,13 +185,13 @@ func transcriptWorker(t *testing.T, url string) {
 
 // cliSender has a shell run the line as it stands, with a redis-cli in front of the real one that says where the server is.
 func cliSender(t *testing.T, server *redistest.Server) func(string) string {
-	real, err := exec.LookPath("redis-cli")
+	client, err := exec.LookPath("redis-cli")
 	if err != nil {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
 	_, port, _ := strings.Cut(server.Addr(), ":")
-	script := fmt.Sprintf("#!/bin/sh\nexec '%s' -p %s --no-raw \"$@\"\n", real, port)
+	script := fmt.Sprintf("#!/bin/sh\nexec '%s' -p %s --no-raw \"$@\"\n", client, port)
 	if err := os.WriteFile(filepath.Join(dir, "redis-cli"), []byte(script), 0o700); err != nil {
 		t.Fatal(err)
 	}
