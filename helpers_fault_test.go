@@ -35,6 +35,7 @@ type faultRig struct {
 	redis  rueidis.Client // straight to the server
 	log    *faultLog
 	runs   *faultRuns
+	config func(*xstreamq.Config) // changes what clients are opened with
 }
 
 // newFaultRig makes a rig on a server of the test's own.
@@ -50,9 +51,13 @@ func newFaultRig(t *testing.T, server *redistest.Server) *faultRig {
 // client opens a client of the rig. It is closed at the end of the test.
 func (r *faultRig) client() (*xstreamq.Client, *xstreamq.Queue[string]) {
 	r.t.Helper()
-	c, err := xstreamq.Open(r.url, xstreamq.Config{
+	cfg := xstreamq.Config{
 		KeyPrefix: r.prefix, Logger: slog.New(r.log), CompactEvery: 200 * time.Millisecond, DrainTimeout: 10 * time.Second,
-	})
+	}
+	if r.config != nil {
+		r.config(&cfg)
+	}
+	c, err := xstreamq.Open(r.url, cfg)
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -100,14 +105,20 @@ func (r *faultRig) do(words ...string) rueidis.RedisMessage {
 	return reply
 }
 
+// try is do with the error returned. A connection that broke is made anew: servers are killed on purpose.
 func (r *faultRig) try(words ...string) (rueidis.RedisMessage, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), faultPatience)
 	defer cancel()
-	reply, err := r.redis.Do(ctx, r.redis.B().Arbitrary(words...).Build()).ToMessage()
-	if rueidis.IsRedisNil(err) {
-		err = nil
+	for {
+		reply, err := r.redis.Do(ctx, r.redis.B().Arbitrary(words...).Build()).ToMessage()
+		if rueidis.IsRedisNil(err) {
+			err = nil
+		}
+		if _, answered := rueidis.IsRedisErr(err); err == nil || answered || ctx.Err() != nil {
+			return reply, err
+		}
+		time.Sleep(faultPause)
 	}
-	return reply, err
 }
 
 // calls returns how often the server has executed a command, and how often it refused it.
