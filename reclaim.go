@@ -40,7 +40,11 @@ func (s *subscription) newSweeper(l *lane) *service.Loop {
 	if l.ours {
 		name = "retry sweeper"
 	}
-	return service.New(service.Options{Name: name, Step: w.sweep, Timeout: time.Minute, OnError: s.loopError(name)})
+	return service.New(service.Options{
+		Name: name, Step: w.sweep, Timeout: time.Minute,
+		Quiet:   s.opts.VisibilityTimeout/3 + 15*time.Second, // hold waits for so long
+		OnError: s.loopError(name),
+	})
 }
 
 func (s *subscription) sweepEvery() time.Duration {
