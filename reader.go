@@ -71,6 +71,7 @@ func (r *laneReader) step(ctx context.Context) (time.Duration, error) {
 		r.s.pool.unreserve(n)
 		if err == nil {
 			n = 0
+			r.loop.SetWaiting(false) // notes progress: the next read may be a long one
 			found, err = r.block(ctx)
 			r.quiet = err == nil && len(found) == 0
 		}
