@@ -24,7 +24,8 @@ type strangeEntry struct {
 
 func strangeEntries() []strangeEntry {
 	many := make([]string, 0, 8200)
-	for i := range 4099 {
+	many = append(many, "h:tenant", "a")
+	for i := range 4098 {
 		many = append(many, fmt.Sprintf("field %d", i), fmt.Sprint(i))
 	}
 	counters := func(v string) []string { return []string{"rc", v, "body", "b", "lc", v, "at", v, "pub", v} }
@@ -60,6 +61,20 @@ func strangeEntries() []strangeEntry {
 
 // entry is what must be left of it on its way, besides what the engine adds.
 func (s strangeEntry) entry() foreignEntry { return foreignEntry{Fields: s.fields} }
+
+// header is what a handler sees of it as headers: the first of each name.
+func (s strangeEntry) header() map[string]string {
+	var h map[string]string
+	for i := len(s.fields) - 2; i >= 0; i -= 2 {
+		if name, ok := strings.CutPrefix(s.fields[i], "h:"); ok {
+			if h == nil {
+				h = map[string]string{}
+			}
+			h[name] = s.fields[i+1]
+		}
+	}
+	return h
+}
 
 // strangeFate is what happens to the deliveries of foreign entries in one test.
 type strangeFate struct {
@@ -162,7 +177,7 @@ func testStrangeFate(t *testing.T, fate strangeFate) {
 				oid = ids[i]
 			}
 			if body := s.entry().all("body"); len(body) > 0 {
-				checkStrangeDeliveries(t, inbox.of(oid), body[0], fate.wants)
+				checkStrangeDeliveries(t, inbox.of(oid), body[0], s.header(), fate.wants)
 				if fate.dead == "" {
 					return
 				}
@@ -182,7 +197,9 @@ func testStrangeFate(t *testing.T, fate strangeFate) {
 	}
 }
 
-func checkStrangeDeliveries(t *testing.T, got []xstreamq.Delivery, body string, wants []xstreamq.Delivery) {
+func checkStrangeDeliveries(
+	t *testing.T, got []xstreamq.Delivery, body string, header map[string]string, wants []xstreamq.Delivery,
+) {
 	t.Helper()
 	type counters struct{ Attempt, Retries, LostLeases int }
 	var have, want []counters
@@ -190,6 +207,9 @@ func checkStrangeDeliveries(t *testing.T, got []xstreamq.Delivery, body string, 
 		have = append(have, counters{d.Attempt, d.Retries, d.LostLeases})
 		if string(d.Raw) != body {
 			t.Errorf("attempt %d: the body has %d bytes that differ from the %d published", d.Attempt, len(d.Raw), len(body))
+		}
+		if diff := cmp.Diff(header, d.Header); diff != "" {
+			t.Errorf("attempt %d: headers (-want +got):\n%s", d.Attempt, diff)
 		}
 	}
 	for _, d := range wants {

@@ -151,9 +151,15 @@ func checkBatch(t *testing.T, batch []xstreamq.Outgoing[[]byte], results []xstre
 // PublishBatch: nothing, a context that has ended, and a queue that refuses.
 func TestPublishBatchEdges(t *testing.T) {
 	t.Parallel()
-	r := newForeignRig(t, xstreamq.Config{})
+	var log publishLog
+	r := newForeignRig(t, xstreamq.Config{Observer: log.observer()})
 	if got := r.queue.PublishBatch(t.Context(), nil); len(got) != 0 {
 		t.Errorf("results of nothing: %v", got)
+	}
+	r.fill(1001)
+	r.do("DEL", r.key(""))
+	if diff := cmp.Diff([]published{{"q", 0, nil}, {"q", 1001, nil}}, log.take(), cmp.AllowUnexported(published{})); diff != "" {
+		t.Errorf("the observer was told (-want +got):\n%s", diff)
 	}
 	batch := []xstreamq.Outgoing[[]byte]{
 		{Body: []byte("a")},
