@@ -133,8 +133,8 @@ func TestFarFutureBlocksNobody(t *testing.T) {
 	r.publish("farther", xstreamq.WithDelay(1<<63-1))
 	r.publish("far", xstreamq.WithDeliverAt(time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)))
 	r.start()
-	for _, delay := range []time.Duration{700, 20} {
-		r.publish("soon", xstreamq.WithDelay(delay*time.Millisecond))
+	for _, delay := range []time.Duration{700 * time.Millisecond, 20 * time.Millisecond} {
+		r.publish("soon", xstreamq.WithDelay(delay))
 	}
 	redistest.WaitFor(t, foreignWait, "both due messages", func() bool { return inbox.len() == 2 })
 	if n := r.len(".delayed"); n != 3 {
