@@ -27,11 +27,6 @@ import (
 // documents are the texts that the tests below keep true.
 var documents = []string{"README.md", "docs/contract.md", "docs/message-path.md", "docs/operations.md"}
 
-// Order is what the examples publish.
-type Order struct {
-	ID int `json:"id"`
-}
-
 // The bodies of the following functions are the Go code of the documents, word for word.
 
 func docsOrders(ctx context.Context, url string, ship func(context.Context, Order) error) error {
