@@ -362,3 +362,15 @@ func leaseBodies(word string, n int) []string {
 	}
 	return out
 }
+
+// leaseTake receives from a channel, but waits no longer than for anything else.
+func leaseTake[T any](t *testing.T, from <-chan T, what string) T {
+	t.Helper()
+	select {
+	case v := <-from:
+		return v
+	case <-time.After(leasePatience):
+		t.Fatalf("waited %v in vain for: %s", leasePatience, what)
+		panic("unreachable")
+	}
+}

@@ -33,7 +33,7 @@ func TestCrashedWorkersMessageComesAgainWithinOneLeaseAndOneSweep(t *testing.T) 
 		})
 	worker.kill()
 	killed := time.Now()
-	second := <-runs
+	second := leaseTake(t, runs, "a second run")
 	if took := second.when.Sub(killed); took > lease+sweep+slack {
 		t.Errorf("the message came again after %v; lease %v, sweep interval %v", took, lease, sweep)
 	}

@@ -104,7 +104,7 @@ func TestMaxExtensionCancelsTheHandlerAndWhatItReturnsIsAFailure(t *testing.T) {
 			if dead := rig.settled(); len(dead) != 0 {
 				t.Errorf("dead letters: %v", dead)
 			}
-			if err := <-cause; !errors.Is(err, xstreamq.ErrMaxExtension) {
+			if err := leaseTake(t, cause, "the cause"); !errors.Is(err, xstreamq.ErrMaxExtension) {
 				t.Errorf("the cause is %v", err)
 			}
 			if second := runs.of("hung")[1]; second.Retries != 1 || second.LostLeases != 0 {
@@ -140,7 +140,7 @@ func TestMaxExtensionMovesTheMessageOnWhenTheHandlerHangs(t *testing.T) {
 	if dead := rig.settled(); len(dead) != 0 {
 		t.Errorf("dead letters: %v", dead)
 	}
-	if err := <-cause; !errors.Is(err, xstreamq.ErrMaxExtension) {
+	if err := leaseTake(t, cause, "the cause"); !errors.Is(err, xstreamq.ErrMaxExtension) {
 		t.Errorf("the cause is %v", err)
 	}
 	if second := runs.of("hung")[1]; second.Retries != 0 || second.LostLeases != 1 {
@@ -170,7 +170,7 @@ func TestNegativeMaxExtensionNeverRenewsARunningHandler(t *testing.T) {
 		return nil
 	})
 	rig.publish("long", "short")
-	if err := <-cause; !errors.Is(err, xstreamq.ErrLeaseLost) {
+	if err := leaseTake(t, cause, "the cause"); !errors.Is(err, xstreamq.ErrLeaseLost) {
 		t.Errorf("the cause is %v", err)
 	}
 	redistest.WaitFor(t, leasePatience, "a second run of the long one", func() bool { return len(runs.of("long")) == 2 })

@@ -131,7 +131,7 @@ func TestHandlerTimeoutIsTheCause(t *testing.T) {
 			return xstreamq.Discard(nil)
 		})
 	rig.publish("m")
-	s := <-got
+	s := leaseTake(t, got, "the handler's end")
 	if !errors.Is(s.err, context.DeadlineExceeded) || !errors.Is(s.cause, xstreamq.ErrHandlerTimeout) || !s.deadline {
 		t.Errorf("%+v", s)
 	}
