@@ -143,7 +143,7 @@ func (s *subscription) writeOut(limit context.Context) error {
 func (s *subscription) leaveBehind(limit context.Context, left []*delivery) error {
 	var failed error
 	try := func(err error) {
-		if failed == nil {
+		if failed == nil && !groupGone(err) { // what is gone holds nothing
 			failed = err
 		}
 	}
