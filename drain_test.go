@@ -59,7 +59,7 @@ func TestUnstartedMessagesMoveAtOnce(t *testing.T) {
 			began := time.Now()
 			stopped := make(chan error, 1)
 			go func() {
-				err, _ := stopWithin(first, stopWait)
+				_, err := stopWithin(first, stopWait)
 				stopped <- err
 			}()
 			for range messages {
@@ -99,7 +99,7 @@ func TestCancelledHandlerSpendsNoBudget(t *testing.T) {
 	for range 3 {
 		stopTake(t, "a handler", running)
 	}
-	if err, _ := stopWithin(first, 100*time.Millisecond); err != nil {
+	if _, err := stopWithin(first, 100*time.Millisecond); err != nil {
 		t.Errorf("Stop: %v", err)
 	}
 	stopExpectUnspent(t, cfg, opts, 3)
@@ -125,7 +125,7 @@ func TestHandlerLeftBehindSpendsNoBudget(t *testing.T) {
 	stopPublish(t, q, "a", "b")
 	stopTake(t, "a handler", running)
 	stopTake(t, "another handler", running)
-	err, took := stopWithin(first, 200*time.Millisecond)
+	took, err := stopWithin(first, 200*time.Millisecond)
 	if d := stopDrainError(t, err); d.Handlers != 2 || d.Err != nil {
 		t.Errorf("DrainError{Handlers: %d, Err: %v}, want 2 and nil", d.Handlers, d.Err)
 	}
@@ -219,7 +219,7 @@ func TestVerdictsAfterCancellation(t *testing.T) {
 			stopStart(t, c)
 			stopPublish(t, q, "x")
 			stopTake(t, "the handler", running)
-			if err, _ := stopWithin(c, 50*time.Millisecond); err != nil {
+			if _, err := stopWithin(c, 50*time.Millisecond); err != nil {
 				t.Errorf("Stop: %v", err)
 			}
 			if got, _ := cause.Load().(error); !errors.Is(got, xstreamq.ErrDraining) {
@@ -258,7 +258,7 @@ func TestDrainingTellsHandlers(t *testing.T) {
 	stopStart(t, c)
 	stopPublish(t, q, "x")
 	stopTake(t, "the handler", running)
-	if err, _ := stopWithin(c, stopWait); err != nil {
+	if _, err := stopWithin(c, stopWait); err != nil {
 		t.Errorf("Stop: %v", err)
 	}
 	if err := stopTake(t, "what the handler saw", early); err != nil {

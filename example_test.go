@@ -12,8 +12,8 @@ import (
 	"github.com/xstreamq/xstreamq/internal/redistest"
 )
 
-// Order is what the examples queue.
-type Order struct {
+// Purchase is what the examples queue.
+type Purchase struct {
 	ID   int    `json:"id"`
 	Item string `json:"item"`
 }
@@ -29,14 +29,14 @@ func Example() {
 		return
 	}
 	defer client.Close()
-	orders, err := xstreamq.NewQueue[Order](client, "orders")
+	purchases, err := xstreamq.NewQueue[Purchase](client, "purchases")
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	ctx, stop := context.WithCancel(context.Background())
-	_, err = orders.Subscribe("billing", func(_ context.Context, m *xstreamq.Message[Order]) error {
-		fmt.Printf("bill order %d for %s, attempt %d\n", m.Body.ID, m.Header["tenant"], m.Attempt)
+	_, err = purchases.Subscribe("billing", func(_ context.Context, m *xstreamq.Message[Purchase]) error {
+		fmt.Printf("bill purchase %d for %s, attempt %d\n", m.Body.ID, m.Header["tenant"], m.Attempt)
 		stop()
 		return nil
 	}, xstreamq.SubscribeOptions{MaxRetries: 3})
@@ -44,14 +44,14 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	if _, err := orders.Publish(ctx, Order{ID: 1, Item: "tea"}, xstreamq.WithHeader("tenant", "acme")); err != nil {
+	if _, err := purchases.Publish(ctx, Purchase{ID: 1, Item: "tea"}, xstreamq.WithHeader("tenant", "acme")); err != nil {
 		fmt.Println(err)
 		return
 	}
 	if err := client.Run(ctx); err != nil {
 		fmt.Println(err)
 	}
-	// Output: bill order 1 for acme, attempt 1
+	// Output: bill purchase 1 for acme, attempt 1
 }
 
 // Every message of a batch has a result of its own.
@@ -64,15 +64,15 @@ func ExampleQueue_PublishBatch() {
 		return
 	}
 	defer client.Close()
-	orders, err := xstreamq.NewQueue[Order](client, "orders")
+	purchases, err := xstreamq.NewQueue[Purchase](client, "purchases")
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	results := orders.PublishBatch(context.Background(), []xstreamq.Outgoing[Order]{
-		{Body: Order{ID: 1, Item: "tea"}},
-		{Body: Order{ID: 2, Item: fmt.Sprintf("%100s", "too much")}},
-		{Body: Order{ID: 3, Item: "jam"}, Options: []xstreamq.PublishOption{xstreamq.WithDelay(time.Hour)}},
+	results := purchases.PublishBatch(context.Background(), []xstreamq.Outgoing[Purchase]{
+		{Body: Purchase{ID: 1, Item: "tea"}},
+		{Body: Purchase{ID: 2, Item: fmt.Sprintf("%100s", "too much")}},
+		{Body: Purchase{ID: 3, Item: "jam"}, Options: []xstreamq.PublishOption{xstreamq.WithDelay(time.Hour)}},
 	})
 	for i, r := range results {
 		switch {
@@ -101,13 +101,13 @@ func ExampleQueue_Subscribe_verdicts() {
 		return
 	}
 	defer client.Close()
-	orders, err := xstreamq.NewQueue[Order](client, "orders")
+	purchases, err := xstreamq.NewQueue[Purchase](client, "purchases")
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	retried, buried := make(chan struct{}), make(chan struct{})
-	_, err = orders.Subscribe("billing", func(_ context.Context, m *xstreamq.Message[Order]) error {
+	_, err = purchases.Subscribe("billing", func(_ context.Context, m *xstreamq.Message[Purchase]) error {
 		switch m.Body.Item {
 		case "sold out":
 			if m.Attempt == 1 {
@@ -138,7 +138,7 @@ func ExampleQueue_Subscribe_verdicts() {
 		return
 	}
 	for i, item := range []string{"tea", "cancelled", "sold out", "unknown"} {
-		if _, err := orders.Publish(context.Background(), Order{ID: i, Item: item}); err != nil {
+		if _, err := purchases.Publish(context.Background(), Purchase{ID: i, Item: item}); err != nil {
 			fmt.Println(err)
 			return
 		}

@@ -158,7 +158,9 @@ func TestHealthHandler(t *testing.T) {
 	if !strings.Contains(strings.Join(h.Problems, ";"), "draining") {
 		t.Errorf("problems: %q", h.Problems)
 	}
-	stopTake(t, "Stop", stopped)
+	if err := stopTake(t, "Stop", stopped); err != nil {
+		t.Error(err)
+	}
 	healthWant(t, c, "/livez", http.StatusOK, true)
 }
 

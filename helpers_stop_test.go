@@ -90,26 +90,22 @@ func stopStart(t *testing.T, c *xstreamq.Client) {
 	}
 }
 
-func stopPublish(t *testing.T, q *xstreamq.Queue[string], bodies ...string) []string {
+func stopPublish(t *testing.T, q *xstreamq.Queue[string], bodies ...string) {
 	t.Helper()
-	ids := make([]string, len(bodies))
-	for i, b := range bodies {
-		id, err := q.Publish(t.Context(), b)
-		if err != nil {
+	for _, b := range bodies {
+		if _, err := q.Publish(t.Context(), b); err != nil {
 			t.Fatal(err)
 		}
-		ids[i] = id
 	}
-	return ids
 }
 
-// stopWithin stops a client with a deadline of d from now, and returns Stop's error and how long it took.
-func stopWithin(c *xstreamq.Client, d time.Duration) (error, time.Duration) {
+// stopWithin stops a client with a deadline of d from now, and returns how long it took and its error.
+func stopWithin(c *xstreamq.Client, d time.Duration) (took time.Duration, err error) {
 	began := time.Now()
 	ctx, cancel := context.WithTimeout(context.Background(), d)
 	defer cancel()
-	err := c.Stop(ctx)
-	return err, time.Since(began)
+	err = c.Stop(ctx)
+	return time.Since(began), err
 }
 
 // stopTake receives from a channel, or fails the test.
@@ -185,7 +181,7 @@ func stopUntilCancelled(running chan<- string) xstreamq.Handler[string] {
 	}
 }
 
-// drainError returns the *DrainError in an error, or fails the test.
+// stopDrainError returns the *DrainError in an error, or fails the test.
 func stopDrainError(t *testing.T, err error) *xstreamq.DrainError {
 	t.Helper()
 	var d *xstreamq.DrainError

@@ -87,7 +87,7 @@ var lives = map[string]func(t *testing.T, c *xstreamq.Client){
 		stopStart(t, c)
 		stopPublish(t, q, "x")
 		stopTake(t, "the handler", running)
-		stopDrainError(t, c.Stop(context.Background()))
+		_ = stopDrainError(t, c.Stop(context.Background()))
 		close(release)
 	},
 	"unsubscribed": func(t *testing.T, c *xstreamq.Client) {
@@ -162,7 +162,7 @@ func TestStopConcurrently(t *testing.T) {
 	var all sync.WaitGroup
 	for range 8 {
 		all.Go(func() {
-			if err, _ := stopWithin(c, stopWait); err != nil {
+			if _, err := stopWithin(c, stopWait); err != nil {
 				t.Error(err)
 			}
 		})
@@ -194,7 +194,7 @@ func TestLaterStopKeepsItsOwnDeadline(t *testing.T) {
 	first := make(chan error, 1)
 	go func() { first <- c.Stop(context.Background()) }()
 	stopTake(t, "the drain", draining)
-	err, took := stopWithin(c, 200*time.Millisecond)
+	took, err := stopWithin(c, 200*time.Millisecond)
 	if !errors.Is(err, context.DeadlineExceeded) || took > 5*time.Second {
 		t.Errorf("the later Stop returned %v after %v", err, took)
 	}
@@ -219,7 +219,7 @@ func TestStopFromInsideAHandler(t *testing.T) {
 		left bool
 	}{
 		"its context":        {func(ctx context.Context) context.Context { return ctx }, false},
-		"a context of it":    {func(ctx context.Context) context.Context { return context.WithoutCancel(ctx) }, false},
+		"a context of it":    {context.WithoutCancel, false},
 		"context.Background": {func(context.Context) context.Context { return context.Background() }, true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -239,8 +239,8 @@ func TestStopFromInsideAHandler(t *testing.T) {
 			err := stopTake(t, "Stop inside the handler", inside)
 			outside := c.Stop(t.Context())
 			if tt.left {
-				stopDrainError(t, err)
-				stopDrainError(t, outside)
+				_ = stopDrainError(t, err)
+				_ = stopDrainError(t, outside)
 				return
 			}
 			if err != nil || outside != nil {

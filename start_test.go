@@ -14,13 +14,13 @@ import (
 	"github.com/xstreamq/xstreamq/internal/redistest"
 )
 
-// startWithin calls Start with a deadline of d from now, and returns its error and how long it took.
-func startWithin(c *xstreamq.Client, d time.Duration) (error, time.Duration) {
+// startWithin calls Start with a deadline of d from now, and returns how long it took and its error.
+func startWithin(c *xstreamq.Client, d time.Duration) (took time.Duration, err error) {
 	began := time.Now()
 	ctx, cancel := context.WithTimeout(context.Background(), d)
 	defer cancel()
-	err := c.Start(ctx)
-	return err, time.Since(began)
+	err = c.Start(ctx)
+	return time.Since(began), err
 }
 
 // Start without Redis returns when its context ends, with what is wrong and with nothing running; once Redis is up a later Start
@@ -35,7 +35,7 @@ func TestStartWithoutRedis(t *testing.T) {
 			for _, name := range []string{"down", "silent"} {
 				c := stopConnect(t, kind, proxy.URL(), xstreamq.Config{})
 				q := stopQueue(t, c, "q")
-				handled := make(chan string, 1)
+				handled := make(chan string, 10)
 				sub := stopSubscribe(t, q, func(_ context.Context, m *xstreamq.Message[string]) error {
 					handled <- m.Body
 					return nil
@@ -46,7 +46,7 @@ func TestStartWithoutRedis(t *testing.T) {
 					proxy.BlackHole()
 					proxy.Cut()
 				}
-				err, took := startWithin(c, 500*time.Millisecond)
+				took, err := startWithin(c, 500*time.Millisecond)
 				if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), `queue "q", group "g"`) {
 					t.Errorf("%s: Start returned %v", name, err)
 				}
@@ -69,10 +69,14 @@ func TestStartWithoutRedis(t *testing.T) {
 				if n := lifeExisting(t, redistest.Dial(t, server.URL())); name == "down" && n != 0 {
 					t.Errorf("%s: %d keys exist after a Start that failed", name, n)
 				}
-				if err, _ := startWithin(c, stopWait); err != nil {
+				if _, err := startWithin(c, stopWait); err != nil {
 					t.Fatalf("%s: Start once Redis was back: %v", name, err)
 				}
-				stopPublish(t, q, name)
+				// The first command on each connection that was cut fails.
+				redistest.WaitFor(t, stopWait, "a publish", func() bool {
+					_, err := q.Publish(t.Context(), name)
+					return err == nil
+				})
 				if got := stopTake(t, "a message", handled); got != name {
 					t.Errorf("got %q", got)
 				}
@@ -114,11 +118,11 @@ func TestStopEndsAWaitingStart(t *testing.T) {
 	tries := hangUp(t, server.Addr())
 	started := make(chan error, 1)
 	go func() {
-		err, _ := startWithin(c, 5*time.Minute)
+		_, err := startWithin(c, 5*time.Minute)
 		started <- err
 	}()
 	stopTake(t, "Start to try", tries)
-	if err, _ := stopWithin(c, stopWait); err != nil {
+	if _, err := stopWithin(c, stopWait); err != nil {
 		t.Errorf("Stop: %v", err)
 	}
 	if err := stopTake(t, "Start", started); !errors.Is(err, xstreamq.ErrStopped) {
@@ -179,10 +183,10 @@ func TestStartWhileRedisLoads(t *testing.T) {
 		return err != nil && strings.HasPrefix(err.Error(), "LOADING")
 	})
 	// While it loads a Start with little patience says so.
-	if err, _ := startWithin(c, 100*time.Millisecond); err == nil || !strings.Contains(err.Error(), "LOADING") {
+	if _, err := startWithin(c, 100*time.Millisecond); err == nil || !strings.Contains(err.Error(), "LOADING") {
 		t.Errorf("Start while Redis loads: %v", err)
 	}
-	if err, _ := startWithin(c, stopWait); err != nil {
+	if _, err := startWithin(c, stopWait); err != nil {
 		t.Fatalf("Start: %v", err)
 	}
 	stopPublish(t, q, "x")
@@ -214,7 +218,7 @@ func TestStartReturnsPermanentErrorsAtOnce(t *testing.T) {
 			c := stopConnect(t, "open", server.URL(), xstreamq.Config{})
 			stopSubscribe(t, stopQueue(t, c, "q"), stopNothing, xstreamq.SubscribeOptions{})
 			healthCommand(t, admin, tt.spoil...)
-			err, took := startWithin(c, stopWait)
+			took, err := startWithin(c, stopWait)
 			healthCommand(t, admin, tt.mend...)
 			if err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("Start: %v, want %s", err, tt.want)
@@ -222,7 +226,7 @@ func TestStartReturnsPermanentErrorsAtOnce(t *testing.T) {
 			if took > 15*time.Second {
 				t.Errorf("Start took %v", took)
 			}
-			if err, _ := startWithin(c, stopWait); err != nil {
+			if _, err := startWithin(c, stopWait); err != nil {
 				t.Errorf("Start after it was mended: %v", err)
 			}
 			if err := c.Close(); err != nil {

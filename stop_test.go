@@ -60,7 +60,7 @@ func stopRaces(t *testing.T, kind string, rounds int) {
 		stopped := make(chan error, 1)
 		wait := rand.N(3 * time.Millisecond)
 		time.AfterFunc(wait, func() {
-			err, _ := stopWithin(c, stopWait)
+			_, err := stopWithin(c, stopWait)
 			stopped <- err
 		})
 		stopPublish(t, out, fmt.Sprint(i))
@@ -190,7 +190,7 @@ func (w *stopWorker) begin(t *testing.T) {
 func (w *stopWorker) stop(t *testing.T) {
 	const slack = time.Second // a starved machine; what goes wrong costs 5s
 	w.stopping.Store(time.Now().UnixNano())
-	err, took := stopWithin(w.client, stopDeadline)
+	took, err := stopWithin(w.client, stopDeadline)
 	began := time.Now()
 	_ = w.client.Close() // says what Stop said
 	t.Logf("%s: Stop took %v, Close %v: %v", w.state, took.Round(time.Millisecond), time.Since(began).Round(time.Millisecond), err)
