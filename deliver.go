@@ -52,7 +52,7 @@ func (s *subscription) handle(call invoke, d *delivery) {
 			return
 		}
 		s.conclude(d, fmt.Errorf("handler called runtime.Goexit\n%s", debug.Stack()))
-		s.pool.leave(d)
+		s.pool.leave()
 	}()
 	lost, err := s.charge(d)
 	if lost || err != nil {

@@ -27,6 +27,11 @@ import (
 // documents are the texts that the tests below keep true.
 var documents = []string{"README.md", "docs/contract.md", "docs/message-path.md", "docs/operations.md"}
 
+// Order is what the examples publish.
+type Order struct {
+	ID int `json:"id"`
+}
+
 // The bodies of the following functions are the Go code of the documents, word for word.
 
 func docsOrders(ctx context.Context, url string, ship func(context.Context, Order) error) error {
@@ -384,3 +389,33 @@ func TestDocumentedContractNames(t *testing.T) {
 		}
 	}
 }
+
+// operations.md shows the permissions that the tests of a minimal ACL run with.
+func TestDocumentedPermissions(t *testing.T) {
+	t.Parallel()
+	want := map[string]string{
+		"publisher": aclPublisherKeys + " " + aclPublisher,
+		"worker":    aclWorkerKeys + " " + aclWorker,
+	}
+	shown := map[string]string{}
+	for _, block := range docBlocks(readDoc(t, "docs/operations.md")) {
+		if block.language != "acl" {
+			continue
+		}
+		for line := range strings.Lines(block.text) {
+			words := strings.Fields(line)
+			if len(words) < 5 || !slices.Equal([]string{"user", "on", ">secret"}, []string{words[0], words[2], words[3]}) {
+				t.Fatalf("docs/operations.md:%d: %s", block.line, line)
+			}
+			shown[words[1]] = sortedWords(strings.Join(words[4:], " "))
+		}
+	}
+	for user, rules := range want {
+		want[user] = sortedWords(strings.NewReplacer("{q}", "{orders}", "~app:", "~").Replace(rules))
+	}
+	if diff := cmp.Diff(want, shown); diff != "" {
+		t.Errorf("permissions (-tested +docs/operations.md):\n%s", diff)
+	}
+}
+
+func sortedWords(s string) string { return strings.Join(slices.Sorted(strings.FieldsSeq(s)), "\n") }

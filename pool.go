@@ -23,6 +23,7 @@ type delivery struct {
 	lost    bool // Redis said that another has it
 	gone    bool // its entry was deleted: the lease cannot be renewed
 	final   bool // MaxExtension passed: not renewed any more
+	alone   bool // a suspect that has begun, and keeps the others waiting
 	twice   bool // read again while it was held: its group had been lost
 	read    time.Time
 	renewed time.Time
@@ -183,7 +184,7 @@ func (p *pool) next(last *delivery) *delivery {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if last != nil {
-		p.left(last)
+		p.left()
 	}
 	for !p.closed && p.head() == nil {
 		p.work.Wait()
@@ -194,7 +195,9 @@ func (p *pool) next(last *delivery) *delivery {
 	d := p.head()
 	p.line(d).remove(d)
 	p.running++
-	p.suspect = p.suspect || d.suspect()
+	if d.suspect() {
+		d.alone, p.suspect = true, true
+	}
 	d.state, d.started = running, time.Now()
 	d.age = d.started.Sub(d.renewed)
 	d.ctx.start = d.started
@@ -210,12 +213,8 @@ func (p *pool) head() *delivery {
 }
 
 // left counts one running delivery less. Called with mu held.
-func (p *pool) left(d *delivery) {
+func (p *pool) left() {
 	p.running--
-	if d.suspect() {
-		p.suspect = false
-		p.work.Signal()
-	}
 	if p.running == 0 && p.idle != nil {
 		close(p.idle)
 		p.idle = nil
@@ -226,10 +225,26 @@ func (p *pool) left(d *delivery) {
 }
 
 // leave ends the turn of a worker that will not ask for another delivery.
-func (p *pool) leave(d *delivery) {
+func (p *pool) leave() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.left(d)
+	p.left()
+}
+
+// nextSuspect lets another suspect begin, if a delivery was the one that kept them waiting. That comes when its outcome is
+// written, not when its handler returns: else the next one could take the process down before, and the innocent were charged.
+func (p *pool) nextSuspect(d *delivery) {
+	if d.alone {
+		d.alone, p.suspect = false, false
+		p.work.Signal()
+	}
+}
+
+// parked notes that the outcome of a delivery cannot be written now.
+func (p *pool) parked(d *delivery) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.nextSuspect(d)
 }
 
 // hold takes a delivery that needs no handler, until its outcome is written.
@@ -273,6 +288,7 @@ func (p *pool) drop(d *delivery) {
 	}
 	d.state = ended
 	p.held.remove(d)
+	p.nextSuspect(d)
 	if d.twice {
 		p.repeats = append(p.repeats, d)
 	}

@@ -2,7 +2,6 @@ package xstreamq
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
 	"time"
@@ -201,75 +200,6 @@ func (q *Queue[T]) add(m outgoing) rueidis.Completed {
 		fv = fv.FieldValue(wire.Header+m.header[i], m.header[i+1])
 	}
 	return fv.Build()
-}
-
-// Outgoing is one message of a batch.
-type Outgoing[T any] struct {
-	Body    T
-	Options []PublishOption
-}
-
-// PublishResult is what became of one message of a batch: its ID, or an Err as Publish returns it.
-type PublishResult struct {
-	ID  string
-	Err error
-}
-
-// batchSize bounds one pipelined write of PublishBatch.
-const batchSize = 500
-
-// PublishBatch stores many messages with few round trips, and returns a result for each, in the same order. Messages are
-// independent: some may be stored and others not. Those without a delay get ids in the order given.
-func (q *Queue[T]) PublishBatch(ctx context.Context, messages []Outgoing[T]) []PublishResult {
-	results := make([]PublishResult, len(messages))
-	for from := 0; from < len(messages); from += batchSize {
-		to := min(from+batchSize, len(messages))
-		q.publishPage(ctx, messages[from:to], results[from:to])
-	}
-	var errs []error
-	stored := 0
-	for i := range results {
-		if results[i].Err == nil {
-			stored++
-		} else if len(errs) < 10 {
-			errs = append(errs, results[i].Err)
-		}
-	}
-	q.client.observePublish(q.name, stored, errors.Join(errs...))
-	return results
-}
-
-func (q *Queue[T]) publishPage(ctx context.Context, messages []Outgoing[T], results []PublishResult) {
-	cmds := make(rueidis.Commands, 0, len(messages))
-	direct := make([]int, 0, len(messages))
-	var later []outgoing
-	var laterAt []int
-	alive := ctx.Err() == nil
-	for i := range messages {
-		m, err := q.prepare(messages[i].Body, messages[i].Options)
-		switch {
-		case err != nil:
-			results[i].Err = err
-		case !alive:
-			results[i].Err = publishError(q.name, context.Cause(ctx), false)
-		case m.delayed():
-			later, laterAt = append(later, m), append(laterAt, i)
-		default:
-			cmds, direct = append(cmds, q.add(m)), append(direct, i)
-		}
-	}
-	ctx, cancel := q.client.bound.of(ctx)
-	defer cancel()
-	if len(cmds) > 0 {
-		for j, r := range q.client.redis.DoMulti(ctx, cmds...) {
-			id, err := r.ToString()
-			if err != nil {
-				err = publishError(q.name, err, true)
-			}
-			results[direct[j]] = PublishResult{ID: id, Err: err}
-		}
-	}
-	q.scheduleAll(ctx, later, laterAt, results)
 }
 
 func millis(d time.Duration) string { return strconv.FormatInt(ceilMillis(d), 10) }

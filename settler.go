@@ -54,6 +54,7 @@ func (s *subscription) park(d *delivery, v verdict, err error) {
 		"id", d.entry.Original, "outcome", string(v.outcome), "error", err)
 	refused := redisCode(err) != ""
 	s.unwritten.add(parked{d, v, !refused})
+	s.pool.parked(d)
 }
 
 // newSettler returns the loop that tries parked outcomes again.
