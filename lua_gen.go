@@ -121,7 +121,7 @@ func runAck(ctx context.Context, c rueidis.Client, k keys.Set, a ackArgs) rueidi
 }
 
 // compactSHA is the SHA1 of compactSource, by which a server knows the script.
-const compactSHA = "177390e33e937b4b22f7235abc8c3cc6b5465671"
+const compactSHA = "ed3167d76aaacedfe2074403db234ba78cd4715e"
 
 // compactSource is lua/compact.lua with its includes, without comments.
 const compactSource = `local function now_ms()
@@ -159,8 +159,7 @@ end
 local queue, retain, limit = KEYS[1], tonumber(ARGV[1]), tonumber(ARGV[2])
 local function parts(id)
   local dash = string.find(id, '-', 1, true) or #id + 1
-  local seq = string.sub(id, dash + 1)
-  return string.sub(id, 1, dash - 1), seq == '' and '0' or seq
+  return string.sub(id, 1, dash - 1), string.sub(id, dash + 1)
 end
 local function less(a, b)
   local am, as = parts(a)

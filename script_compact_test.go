@@ -58,6 +58,7 @@ func TestScriptCompact(t *testing.T) {
 			gap: "it does not count a deleted entry as pending",
 		},
 		{name: "nothing read", before: queue + "XGROUP CREATE @queue g 0", call: all, reply: `[0 ""]`},
+		{name: "nothing read by two groups", before: queue + "XGROUP CREATE @queue g 0\nXGROUP CREATE @queue h 0", call: all, reply: `[0 ""]`},
 		{name: "a registered group is missing", before: queue + "XGROUP CREATE @queue g 201-0",
 			call: compact(compactArgs{Limit: 10000, Groups: []string{"g", "h"}}), reply: `[0 h]`},
 		{name: "no group", before: queue, call: all, reply: `[0 none]`},

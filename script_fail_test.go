@@ -297,6 +297,8 @@ func TestScriptFailForeign(t *testing.T) {
 		foreign("forged id of an entry", "body a oid 7-7", "1-0 body=a oid=1-0 rc=1 err=boom"),
 		foreign("id of a delayed message", "body a oid d1-ff pub 5", "d1-ff body=a oid=d1-ff pub=5 rc=1 err=boom"),
 		foreign("not quite that of a delayed message", "body a oid d1-FF", "1-0 body=a oid=1-0 rc=1 err=boom"),
+		foreign("as long as one may be", "body a oid d1-"+strings.Repeat("f", 61), "d1-"+strings.Repeat("f", 61)+" body=a oid=d1-"+strings.Repeat("f", 61)+" rc=1 err=boom"),
+		foreign("too long for one", "body a oid d1-"+strings.Repeat("f", 62), "1-0 body=a oid=1-0 rc=1 err=boom"),
 		foreign("a second id does not undo the first", "body a oid d1-ff oid x", "d1-ff body=a oid=d1-ff rc=1 err=boom"),
 		foreign("names twice", "body a x 1 body b x 2 x 1", "1-0 body=a x=1 body=b x=2 x=1 oid=1-0 rc=1 err=boom"),
 		foreign("no body", "x 1", "1-0 x=1 oid=1-0 rc=1 err=boom"),
@@ -316,19 +318,33 @@ func TestScriptFailForeign(t *testing.T) {
 
 // More fields than fit between Lua and a command are packed into one; nothing of them is lost.
 func TestScriptFailManyFields(t *testing.T) {
-	const n = 4100
-	flat := append([]string{"body", "a"}, strings.Fields(manyFields(n))...)
-	before := "XADD @queue 1-0 " + strings.Join(flat, " ") + "\nXGROUP CREATE @queue g 0\nXREADGROUP GROUP g c STREAMS @queue >"
-	moved := "body=a xq:packed=" + show(wire.Pack(flat[2:])) + " oid=1-0 rc=1 err=boom"
-	queue := "queue\n  1-0 " + brief(flat) + "\n  g at 1-0: c\n"
+	many := func(n int) []string { return append([]string{"body", "a"}, strings.Fields(manyFields(n))...) }
+	before := func(flat []string) string {
+		return "XADD @queue 1-0 " + strings.Join(flat, " ") + "\nXGROUP CREATE @queue g 0\nXREADGROUP GROUP g c STREAMS @queue >"
+	}
+	after := func(flat []string, rest string) string {
+		return "queue\n  1-0 " + brief(flat) + "\n  g at 1-0: c\n" + rest
+	}
+	packed := func(flat []string) string {
+		return "body=a xq:packed=" + show(wire.Pack(flat[2:])) + " oid=1-0 rc=1 err=boom"
+	}
+	all := many(4100)
+	bodies := append(many(4100), "body", "b", "f1", "again")
+	fit, over := many(3499), many(3500)
 	runScriptCases(t, []scriptCase{
-		{name: "waits", gap: gapManyValues, before: before, call: failing(nil), reply: `[1 ""]`,
-			after: queue + "backoff\n  now+60s 1-0 " + moved},
-		{name: "dead", gap: gapManyValues, before: before, call: failing(func(a *failArgs) { a.Budget = 0 }), reply: `[2 *]`,
-			after: queue + "dlq\n  * " + moved + " reason=failed at=now from=1-0 by=c"},
+		{name: "waits", gap: gapManyValues, before: before(all), call: failing(nil), reply: `[1 ""]`,
+			after: after(all, "backoff\n  now+60s 1-0 "+packed(all))},
+		{name: "dead", gap: gapManyValues, before: before(all), call: failing(func(a *failArgs) { a.Budget = 0 }), reply: `[2 *]`,
+			after: after(all, "dlq\n  * "+packed(all)+" reason=failed at=now from=1-0 by=c")},
+		{name: "names twice", gap: gapManyValues, before: before(bodies), call: failing(nil), reply: `[1 ""]`,
+			after: after(bodies, "backoff\n  now+60s 1-0 "+packed(bodies))},
+		{name: "as many as fit", gap: gapManyValues, before: before(fit), call: failing(func(a *failArgs) { a.Budget = 0 }), reply: `[2 …]`,
+			after: after(fit, "dlq\n  * <3507 fields …>")},
+		{name: "one more", gap: gapManyValues, before: before(over), call: failing(func(a *failArgs) { a.Budget = 0 }), reply: `[2 *]`,
+			after: after(over, "dlq\n  * "+packed(over)+" reason=failed at=now from=1-0 by=c")},
 		{
 			name:   "packed once",
-			before: strings.Replace(heldAgain, "h:k v", "xq:packed "+wire.Pack(flat[2:6]), 1),
+			before: strings.Replace(heldAgain, "h:k v", "xq:packed "+wire.Pack(all[2:6]), 1),
 			call:   fail(failArgs{Group: "g-retry", Consumer: "c", ID: "5-0", Ours: true, Spend: 1, Budget: 5, Delay: 60000}),
 			reply:  `[1 ""]`,
 			after: `

@@ -105,6 +105,7 @@ func TestScriptPromoteMistakes(t *testing.T) {
 		bad("@backoff", "no nul 4:body1:a", `"no nul 4:body1:a"`),
 		bad("@delayed", "d1-ff\x004:body", `"d1-ff\x004:body"`),
 		bad("@delayed", "d1-ff\x004:body9:a", `"d1-ff\x004:body9:a"`),
+		bad("@delayed", "d1-ff\x004:body2:a", `"d1-ff\x004:body2:a"`),
 		bad("@delayed", "d1-ff\x00-1:x", `"d1-ff\x00-1:x"`),
 		bad("@delayed", "d1-ff\x001e1:x", `"d1-ff\x001e1:x"`),
 		bad("@backoff", "d1-ff\x00", "d1-ff"),

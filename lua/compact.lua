@@ -13,11 +13,10 @@
 
 local queue, retain, limit = KEYS[1], tonumber(ARGV[1]), tonumber(ARGV[2])
 
--- The embedded server says 0 for 0-0.
+-- The second part may be empty: the embedded server says 0 for 0-0.
 local function parts(id)
   local dash = string.find(id, '-', 1, true) or #id + 1
-  local seq = string.sub(id, dash + 1)
-  return string.sub(id, 1, dash - 1), seq == '' and '0' or seq
+  return string.sub(id, 1, dash - 1), string.sub(id, dash + 1)
 end
 
 -- Ids are two decimals of up to 20 digits each: too large for a Lua number.
