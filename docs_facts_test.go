@@ -165,3 +165,27 @@ func TestDocumentedPermissions(t *testing.T) {
 }
 
 func sortedWords(s string) string { return strings.Join(slices.Sorted(strings.FieldsSeq(s)), "\n") }
+
+// The README names every module that go.mod requires directly, and no other.
+func TestDocumentedModules(t *testing.T) {
+	t.Parallel()
+	var required []string
+	for line := range strings.Lines(readDoc(t, "go.mod")) {
+		words := strings.Fields(line)
+		if len(words) == 2 && strings.HasPrefix(words[1], "v") {
+			required = append(required, words[0])
+		}
+	}
+	var named []string
+	for _, cell := range docColumn(t, readDoc(t, "README.md"), "part", 1) {
+		for _, match := range regexp.MustCompile("`?([a-z.]+/[a-z0-9/-]+)").FindAllStringSubmatch(cell, -1) {
+			if match[1] != "golang.org/x/sys" {
+				named = append(named, match[1])
+			}
+		}
+	}
+	slices.Sort(named)
+	if diff := cmp.Diff(required, named); diff != "" {
+		t.Errorf("modules (-go.mod +README):\n%s", diff)
+	}
+}
