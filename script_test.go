@@ -102,7 +102,8 @@ func (s scriptServer) env(t *testing.T, number int) (scriptEnv, *view) {
 	t.Helper()
 	prefix := s.prefix + strconv.Itoa(number) + ":"
 	v := newView(t, s.redis, prefix, "q", "g")
-	return scriptEnv{ctx: t.Context(), redis: s.redis, keys: keys.ForGroup(prefix, "q", "g"), now: v.clock()}, v
+	v.from = v.clock()
+	return scriptEnv{ctx: t.Context(), redis: s.redis, keys: keys.ForGroup(prefix, "q", "g"), now: v.from}, v
 }
 
 func (s scriptServer) run(t *testing.T, number int, c scriptCase) {
@@ -114,13 +115,12 @@ func (s scriptServer) run(t *testing.T, number int, c scriptCase) {
 	own.do(c.before, e.now)
 	others[0].do(bystanders, e.now)
 	others[1].do(otherQueue, e.now)
-	own.from = own.clock()
 	before := own.dump()
 	otherBefore := []string{others[0].dump(), others[1].dump()}
 
-	got := "reply " + own.reply(c.call(e)) + "\n"
+	reply := c.call(e)
 	own.to = own.clock()
-	got += own.dump()
+	got := "reply " + own.reply(reply) + "\n" + own.dump()
 
 	after := c.after
 	if after == "" {

@@ -22,7 +22,7 @@ type view struct {
 	redis    rueidis.Client
 	prefix   string
 	roles    [][2]string // name, key
-	from, to int64       // server ms before and after the call
+	from, to int64       // server ms at the start of the case and after the call
 }
 
 func newView(t *testing.T, c rueidis.Client, prefix, queue, group string) *view {
@@ -238,22 +238,18 @@ func (v *view) mask(s string) string {
 	})
 }
 
-// moment shows a time in ms: as it is when it is a number of a case, else as the distance from the call.
-// The cases wait for tens of seconds, so that a slow test run cannot be mistaken for one.
+// moment shows a time in ms: as it is when it is a number of a case, else as the distance from the call. The cases wait for
+// tens of seconds: a rest is the time that the test itself took, or a mistake.
 func (v *view) moment(ms int64) string {
 	if ms < 1e12 || ms > 1e14 {
 		return strconv.FormatInt(ms, 10)
 	}
-	tens := (ms - v.from + 5000) / 10000
-	if ms < v.from-5000 {
-		tens = (ms - v.from - 5000) / 10000
+	tens := (ms - v.from) / 10000
+	if ms < v.from+10000*tens {
+		tens-- // rounded down, also below zero
 	}
-	exact := ms - 10000*tens
-	if v.to == 0 { // before the call: only what the case itself wrote
-		exact = v.from
-	}
-	switch {
-	case exact < v.from-100 || exact > v.to && v.to > 0:
+	switch rest := ms - v.from - 10000*tens; {
+	case rest > max(0, v.to-v.from):
 		return fmt.Sprintf("now%+dms", ms-v.from)
 	case tens == 0:
 		return "now"

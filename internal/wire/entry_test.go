@@ -43,7 +43,7 @@ func TestScheduled(t *testing.T) {
 		"d+1-ff":                          false,
 		"d-1-ff":                          false,
 		"d1.5-ff":                         false,
-		" d1-ff":                          false,
+		"_d1-ff":                          false,
 		"d1-ff\n":                         false,
 		"d1-ff\x00":                       false,
 		"d1-\u0661":                       false,
