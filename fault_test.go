@@ -186,6 +186,12 @@ func TestWorkerHealsUnderLoad(t *testing.T) {
 		{"script flush", 20, func(r *faultRig) { r.do("SCRIPT", "FLUSH") }},
 		{"client kill", 20, func(r *faultRig) { _, _ = r.try("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes") }},
 		{"unblocked", 20, func(r *faultRig) { r.unblockAll() }},
+		{"clients paused", 2, func(r *faultRig) {
+			r.do("CLIENT", "PAUSE", "1500", "ALL")
+			r.do("PING")
+			r.do("CLIENT", "PAUSE", "1500", "WRITE")
+			r.do("XACK", "no-such-key", "g", "0-1") // waits for the end
+		}},
 		{"demoted", 3, func(r *faultRig) {
 			r.do("REPLICAOF", "127.0.0.1", "1")
 			r.wait(300 * time.Millisecond)

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/redis/rueidis"
 
@@ -82,15 +83,26 @@ func (r *faultRig) transaction(commands [][]string) []rueidis.RedisMessage {
 	r.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), faultPatience)
 	defer cancel()
-	var replies []rueidis.RedisMessage
-	err := r.redis.Dedicated(func(c rueidis.DedicatedClient) error {
+	for {
+		replies, err := r.tryTransaction(ctx, commands)
+		if err == nil && len(replies) == len(commands) {
+			return replies
+		}
+		if _, answered := rueidis.IsRedisErr(err); answered || err == nil || ctx.Err() != nil {
+			r.t.Fatalf("looking at the keys: %d replies, %v", len(replies), err)
+		}
+		time.Sleep(faultPause) // the connection broke: the server was killed on purpose
+	}
+}
+
+func (r *faultRig) tryTransaction(ctx context.Context, commands [][]string) (replies []rueidis.RedisMessage, err error) {
+	err = r.redis.Dedicated(func(c rueidis.DedicatedClient) error {
 		all := rueidis.Commands{c.B().Multi().Build()}
 		for _, words := range commands {
 			all = append(all, c.B().Arbitrary(words...).Build())
 		}
 		all = append(all, c.B().Exec().Build())
 		results := c.DoMulti(ctx, all...)
-		var err error
 		if replies, err = results[len(results)-1].ToArray(); err == nil || !strings.HasPrefix(err.Error(), "EXECABORT") {
 			return err
 		}
@@ -101,10 +113,7 @@ func (r *faultRig) transaction(commands [][]string) []rueidis.RedisMessage {
 		}
 		return nil
 	})
-	if err != nil || len(replies) != len(commands) {
-		r.t.Fatalf("looking at the keys: %d replies, %v", len(replies), err)
-	}
-	return replies
+	return replies, err
 }
 
 // stream adds what a stream holds for a group: entries that are pending, and those after the last one that was delivered.

@@ -28,8 +28,15 @@ func sharedFaultRig(t *testing.T) *faultRig {
 // worker runs a message twice at a time.
 func TestGroupDestroyedWhileHeld(t *testing.T) {
 	t.Parallel()
-	for _, which := range []string{"queue", "retry"} {
-		t.Run(which, func(t *testing.T) {
+	for _, tt := range []struct {
+		name     string
+		messages int
+	}{
+		{"queue", 40}, {"retry", 40}, // both workers are full
+		{"queue", 8}, {"retry", 8}, // both have room to read what they hold once more
+	} {
+		which := tt.name
+		t.Run(fmt.Sprintf("%s, %d messages", which, tt.messages), func(t *testing.T) {
 			t.Parallel()
 			rig := sharedFaultRig(t)
 			gate := make(chan struct{})
@@ -60,12 +67,12 @@ func TestGroupDestroyedWhileHeld(t *testing.T) {
 				_, q = rig.worker(opts, runs.record(handle))
 			}
 			var bodies []string
-			for i := range 20 {
+			for i := range tt.messages / 2 {
 				bodies = append(bodies, fmt.Sprintf("ok-%d", i), fmt.Sprintf("fail-%d", i))
 			}
 			rig.publish(q, bodies...)
-			redistest.WaitFor(t, faultPatience, "both workers busy", func() bool {
-				return workers[0].active() == 6 && workers[1].active() == 6
+			redistest.WaitFor(t, faultPatience, "handlers at the gate", func() bool {
+				return workers[0].active()+workers[1].active() == min(tt.messages, 2*opts.Concurrency)
 			})
 			stream, group := rig.keys.Queue, faultGroup
 			if which == "retry" {
@@ -191,9 +198,12 @@ func TestPlaceOfWrongType(t *testing.T) {
 	dlq := func(k keys.Set) string { return k.DLQ }
 	retry := func(k keys.Set) string { return k.Retry }
 	backoff := func(k keys.Set) string { return k.Backoff }
+	dead := faultDead{`"stuck"`, "failed", "1", ""}
+	noRetries := xstreamq.SubscribeOptions{MaxRetries: xstreamq.NoRetries}
 	for _, tt := range []struct {
 		name    string
 		key     func(keys.Set) string
+		full    bool // the stream has no ids left; else the key holds a string
 		orphan  bool // the message was read by a worker that is gone
 		opts    xstreamq.SubscribeOptions
 		stays   string
@@ -201,10 +211,8 @@ func TestPlaceOfWrongType(t *testing.T) {
 		retries int
 		lost    int
 	}{
-		{
-			name: "failed, dead-letter queue", key: dlq, opts: xstreamq.SubscribeOptions{MaxRetries: xstreamq.NoRetries},
-			stays: "queue (leased)", dead: faultDead{`"stuck"`, "failed", "1", ""},
-		},
+		{name: "failed, dead-letter queue", key: dlq, opts: noRetries, stays: "queue (leased)", dead: dead},
+		{name: "failed, dead-letter queue without ids", key: dlq, full: true, opts: noRetries, stays: "queue (leased)", dead: dead},
 		{name: "failed, backoff", key: backoff, stays: "queue (leased)", retries: 1},
 		{name: "backed off, retry stream", key: retry, stays: "backoff", retries: 1},
 		{name: "lost, retry stream", key: retry, orphan: true, stays: "queue (leased)", retries: 1, lost: 1},
@@ -219,14 +227,20 @@ func TestPlaceOfWrongType(t *testing.T) {
 			tt.opts.VisibilityTimeout, tt.opts.Backoff = 2*time.Second, faultQuick
 			c, q := rig.worker(tt.opts, failing)
 			key := tt.key(rig.keys)
-			rig.do("SET", key, "not ours")
+			says := []string{"XQTYPE", key, "holds a string"}
+			if tt.full {
+				rig.do("XADD", key, "18446744073709551615-18446744073709551615", "oid", "last")
+				says = []string{"outcome cannot be written", "exhausted"}
+			} else {
+				rig.do("SET", key, "not ours")
+			}
 			var id string
 			if tt.orphan {
 				id = rig.orphan("stuck")
 			} else {
 				id = rig.publish(q, "stuck")[0]
 			}
-			redistest.WaitFor(t, faultPatience, "a log line that names the key", func() bool { return rig.log.has("XQTYPE", key, "holds a string") })
+			redistest.WaitFor(t, faultPatience, "a log line that names the error", func() bool { return rig.log.has(says...) })
 			for i := range 20 {
 				rig.publish(q, fmt.Sprintf("other-%d", i))
 			}
@@ -239,7 +253,7 @@ func TestPlaceOfWrongType(t *testing.T) {
 			})
 			rig.do("DEL", key)
 			if tt.dead != (faultDead{}) {
-				redistest.WaitFor(t, faultPatience, "a dead letter", func() bool { return len(rig.places().dead) == 1 })
+				redistest.WaitFor(t, faultPatience, "a dead letter", func() bool { return rig.places().dead[id] != (faultDead{}) })
 				if got := rig.drained()[id]; got != tt.dead {
 					t.Errorf("the dead letter is %+v, want %+v", got, tt.dead)
 				}
