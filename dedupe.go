@@ -27,7 +27,7 @@ func (s *subscription) withoutDone(ctx context.Context, ds []*delivery) []*deliv
 	fresh, done := ds[:0], []*delivery(nil)
 	for i, d := range ds {
 		// An expired marker stays until acks prune it.
-		if expiry, err := marks[i].AsFloat64(); err != nil || expiry < float64(now[0]*1000+now[1]/1000) {
+		if expiry, err := marks[i].AsFloat64(); err != nil || expiry <= float64(now[0]*1000+now[1]/1000) {
 			fresh = append(fresh, d)
 		} else {
 			done = append(done, d)
