@@ -200,6 +200,37 @@ func TestBudgetsAreNeverMixed(t *testing.T) {
 	}
 }
 
+// P3: messages that lost several leases run one at a time, but one whose handler hangs past its lease holds up no other.
+func TestHungHandlerHoldsUpNoOtherMessageThatLostLeases(t *testing.T) {
+	t.Parallel()
+	for name, maxExtension := range map[string]time.Duration{"past MaxExtension": 300 * time.Millisecond, "never renewed": -1} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			rig := newLeaseRig(t)
+			var runs leaseRuns
+			hold := make(chan struct{})
+			defer close(hold)
+			for i, body := range []string{"hangs", "other"} {
+				rig.ask("XADD", rig.keys.Retry, "*", "body", body, "oid", fmt.Sprintf("%d-1", i+1), "lc", "2")
+			}
+			rig.start(xstreamq.Config{}, xstreamq.SubscribeOptions{
+				Concurrency: 3, VisibilityTimeout: 300 * time.Millisecond, MaxExtension: maxExtension, Backoff: leaseHaste,
+			}, func(_ context.Context, m *xstreamq.Message[string]) error {
+				if runs.add(m) == 1 && m.Body == "hangs" {
+					<-hold
+				}
+				return nil
+			})
+			redistest.WaitFor(t, leasePatience, "the other message, and the hung one again", func() bool {
+				return len(runs.of("other")) == 1 && len(runs.of("hangs")) == 2
+			})
+			if m := runs.of("other")[0]; m.LostLeases != 2 {
+				t.Errorf("the other one was charged: %+v", m)
+			}
+		})
+	}
+}
+
 // A retry stream at RetryMaxLen takes no more: failed messages stay in their backoff, the error is named, nothing is lost.
 func TestFullRetryStreamKeepsFailedMessagesWaiting(t *testing.T) {
 	t.Parallel()

@@ -191,7 +191,8 @@ func (r *leaseRig) pending() []leaseRow {
 	return out
 }
 
-// places says where each message is at one moment, by the id that its publish returned. What is nowhere is finished.
+// places says where each message is at one moment, by the id that its publish returned. What is nowhere is finished. Without a
+// group nothing was delivered yet.
 func (r *leaseRig) places() map[string][]string {
 	r.t.Helper()
 	const script = `
@@ -200,7 +201,7 @@ local last, pending = '0-0', {}
 for _, g in ipairs(redis.call('XINFO', 'GROUPS', KEYS[1])) do
   if g[2] == 'g' then last = g[8] end
 end
-for _, row in ipairs(redis.call('XPENDING', KEYS[1], 'g', '-', '+', 100000)) do pending[row[1]] = true end
+for _, row in ipairs(redis.pcall('XPENDING', KEYS[1], 'g', '-', '+', 100000)) do pending[row[1]] = true end
 local function less(a, b)
   local am, as = string.match(a, '(%d+)-(%d+)')
   local bm, bs = string.match(b, '(%d+)-(%d+)')

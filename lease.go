@@ -154,17 +154,20 @@ func (p *pool) extended(ds []*delivery, states []int64, asked time.Time) (lost [
 			lost = append(lost, d)
 		case d.state == running:
 			d.lost = true
+			p.nextSuspect(d)
 			lost = append(lost, d)
 		}
 	}
 	return lost
 }
 
-// finalize marks deliveries whose leases run out now, unless their handlers return before.
+// finalize marks deliveries whose leases run out now, unless their handlers return before. A handler that hangs keeps no suspect
+// waiting.
 func (p *pool) finalize(ds []*delivery) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, d := range ds {
 		d.final = true
+		p.nextSuspect(d)
 	}
 }
