@@ -73,13 +73,7 @@ func TestHealthySeesWhatIsWrongWithRedis(t *testing.T) {
 			}
 			tt.spoil(t, server, proxy, dir)
 			redistest.WaitFor(t, stopWait, "Healthy to name the reason", func() bool {
-				began := time.Now()
-				ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
-				defer cancel()
-				err := c.Healthy(ctx)
-				if took := time.Since(began); took > 2*time.Second {
-					t.Errorf("Healthy took %v of a context of 500ms", took)
-				}
+				err := healthBriefly(t, c)
 				return err != nil && strings.Contains(err.Error(), tt.want)
 			})
 			began := time.Now()
@@ -93,6 +87,47 @@ func TestHealthySeesWhatIsWrongWithRedis(t *testing.T) {
 			redistest.WaitFor(t, stopWait, "Healthy to be nil again", func() bool { return c.Healthy(t.Context()) == nil })
 		})
 	}
+}
+
+// Healthy keeps its time also while another command holds up everybody with a dial that gets no answer.
+func TestHealthyDoesNotWaitForADial(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t, redistest.Options{})
+	c := stopConnect(t, "open", server.URL(), xstreamq.Config{})
+	q := stopQueue(t, c, "q")
+	server.Kill()
+	if err := healthBriefly(t, c); err == nil {
+		t.Error("healthy without Redis")
+	}
+	dialled := standIn(t, server.Addr(), false)
+	published := make(chan error, 1)
+	go func() {
+		_, err := q.Publish(t.Context(), "x")
+		published <- err
+	}()
+	stopTake(t, "a dial", dialled)
+	if err := healthBriefly(t, c); err == nil {
+		t.Error("healthy while a dial hangs")
+	}
+	if err := c.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := stopTake(t, "Publish", published); err == nil {
+		t.Error("Publish succeeded without Redis")
+	}
+}
+
+// healthBriefly asks with little time.
+func healthBriefly(t *testing.T, c *xstreamq.Client) error {
+	t.Helper()
+	began := time.Now()
+	ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+	defer cancel()
+	err := c.Healthy(ctx)
+	if took := time.Since(began); took > 2*time.Second {
+		t.Errorf("Healthy took %v with a context of 500ms", took)
+	}
+	return err
 }
 
 // healthRun returns what runs a command on the server itself.

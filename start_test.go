@@ -115,7 +115,7 @@ func TestStopEndsAWaitingStart(t *testing.T) {
 	c := stopConnect(t, "open", server.URL(), xstreamq.Config{})
 	stopSubscribe(t, stopQueue(t, c, "q"), stopNothing, xstreamq.SubscribeOptions{})
 	server.Kill()
-	tries := hangUp(t, server.Addr())
+	tries := standIn(t, server.Addr(), true)
 	started := make(chan error, 1)
 	go func() {
 		_, err := startWithin(c, 5*time.Minute)
@@ -130,8 +130,8 @@ func TestStopEndsAWaitingStart(t *testing.T) {
 	}
 }
 
-// hangUp listens in place of a server, closes every connection, and tells of the first.
-func hangUp(t *testing.T, addr string) <-chan struct{} {
+// standIn listens in place of a server, hangs up on every connection or lets it wait for ever, and tells of the first.
+func standIn(t *testing.T, addr string, hangUp bool) <-chan struct{} {
 	t.Helper()
 	listener, err := net.Listen("tcp", addr)
 	if err != nil {
@@ -145,7 +145,11 @@ func hangUp(t *testing.T, addr string) <-chan struct{} {
 			if err != nil {
 				return
 			}
-			_ = conn.Close()
+			if hangUp {
+				_ = conn.Close()
+			} else {
+				defer conn.Close()
+			}
 			select {
 			case first <- struct{}{}:
 			default:

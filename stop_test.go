@@ -131,9 +131,12 @@ func stopWithoutRedis(t *testing.T, fault, kind string) {
 	for _, c := range callers {
 		c.Close()
 	}
-	server.Resume()
-	proxy.Close()
-	t.Logf("no goroutine after %v", stopLeaks(t, before, 15*time.Second))
+	took := stopLeaks(t, before, 15*time.Second)
+	t.Logf("no goroutine after %v", took)
+	if kind == "open" && took > time.Second {
+		t.Errorf("the last goroutine ended only %v after Close", took)
+	}
+	server.Resume() // it could not be stopped in good order
 }
 
 func breakRedis(t *testing.T, fault string, server *redistest.Server, proxy *redistest.Proxy, dir string) {
