@@ -124,7 +124,7 @@ func TestBackoffRefusesWhatCannotWork(t *testing.T) {
 		{Multiplier: 0.5}, {Multiplier: -2}, {Multiplier: math.NaN()}, {Multiplier: math.Inf(1)},
 		{Initial: time.Hour, Max: time.Minute}, {Max: -1},
 	} {
-		if err := (SubscribeOptions{Backoff: b}).withDefaults().validate(); !errors.Is(err, ErrInvalidConfig) {
+		if err := (SubscribeOptions{Backoff: b}).withDefaults().validate("q", "g"); !errors.Is(err, ErrInvalidConfig) {
 			t.Errorf("%+v: %v", b, err)
 		}
 	}

@@ -36,7 +36,8 @@ const (
 type Config struct {
 	// KeyPrefix goes before every key. At most 64 characters of A-Z a-z 0-9 _ . : @ -. Default none.
 	KeyPrefix string
-	// Logger gets warnings and errors, rate-limited. Default: nothing is logged.
+	// Logger gets warnings and errors of the engine, rate-limited, and panics of handlers. What handlers return is not logged:
+	// the Observer is told. Default: nothing is logged.
 	Logger *slog.Logger
 	// Observer is told what happens. Default none.
 	Observer Observer
@@ -45,8 +46,8 @@ type Config struct {
 	// DrainTimeout is how long Run waits for handlers, and Stop when its context has no deadline. Default 25s: Kubernetes
 	// kills after 30. Negative is an error.
 	DrainTimeout time.Duration
-	// CancelGrace is how long handlers get after their contexts were cancelled at the drain deadline, and how long the last
-	// writes may take. Default 1s. Negative is an error.
+	// CancelGrace is the most that Stop takes after the drain deadline: handlers get three quarters of it once their contexts
+	// were cancelled, and the rest is for the last writes to Redis. Default 1s. Negative is an error.
 	CancelGrace time.Duration
 	// CompactEvery is how often finished entries are trimmed. Default 5s. Negative: never.
 	CompactEvery time.Duration
@@ -151,7 +152,7 @@ type SubscribeOptions struct {
 	// there. Prefetch is none. For handlers that must never run twice, with somebody looking after what stays.
 	NoVisibilityTimeout bool
 	// MaxExtension is how long a lease is renewed, from the start of the handler; then its context ends with ErrMaxExtension, and
-	// the message moves on. Default 1h. Negative: never renewed once the handler runs.
+	// the message moves on. Default 1h, or HandlerTimeout if that is longer. Negative: never renewed once the handler runs.
 	MaxExtension time.Duration
 	// HandlerTimeout ends a handler's context with ErrHandlerTimeout; what it then returns counts as a failure. Default 0:
 	// none. Negative is an error.
@@ -169,9 +170,10 @@ type SubscribeOptions struct {
 	// StartFrom is where a new group begins. Default Beginning.
 	StartFrom StartFrom
 	// RetryMaxLen is a length of the retry stream at which it takes no more: the messages then stay where they are. Nothing is
-	// ever trimmed. Default 0: none. Negative is an error.
+	// ever trimmed. In messages. Default 0: none. Negative is an error.
 	RetryMaxLen int
-	// OnDeadLetter is called after this process made a dead letter, best effort: not when it dies right after.
+	// OnDeadLetter is called after this process made a dead letter, best effort: not when it dies right after. One call at a
+	// time; ctx ends after 30s, or when Stop does.
 	OnDeadLetter func(ctx context.Context, d DeadMessage)
 	// Middleware wraps the handler.
 	Middleware []Middleware
@@ -186,7 +188,7 @@ func (o SubscribeOptions) withDefaults() SubscribeOptions {
 		o.Prefetch = 0
 	}
 	setDefault(&o.VisibilityTimeout, 30*time.Second)
-	setDefault(&o.MaxExtension, time.Hour)
+	setDefault(&o.MaxExtension, max(time.Hour, o.HandlerTimeout))
 	setDefault(&o.MaxRetries, 5)
 	setDefault(&o.MaxLostLeases, 5)
 	setDefault(&o.StartFrom, Beginning)
@@ -195,7 +197,7 @@ func (o SubscribeOptions) withDefaults() SubscribeOptions {
 	return o
 }
 
-func (o SubscribeOptions) validate() error {
+func (o SubscribeOptions) validate(queue, group string) error {
 	errs := []error{
 		notNegative("HandlerTimeout", o.HandlerTimeout), notNegative("Dedupe", o.Dedupe), o.Backoff.validate(),
 	}
@@ -207,12 +209,13 @@ func (o SubscribeOptions) validate() error {
 	check(o.Concurrency < 0, "Concurrency must not be negative")
 	check(o.VisibilityTimeout < minVisibility, "VisibilityTimeout must be at least 100ms")
 	check(o.Dedupe > 0 && o.Dedupe < time.Millisecond, "Dedupe must be at least 1ms")
-	check(o.MaxRetries < NoRetries, "MaxRetries must not be negative; NoRetries and RetryForever are its special values")
-	check(o.MaxLostLeases < NoRetries, "MaxLostLeases must not be negative; NoRetries and RetryForever are its special values")
+	check(o.MaxExtension >= 0 && o.HandlerTimeout > o.MaxExtension, "HandlerTimeout must not be longer than MaxExtension")
+	check(o.MaxRetries < NoRetries, "MaxRetries must be NoRetries, RetryForever, or more than zero")
+	check(o.MaxLostLeases < NoRetries, "MaxLostLeases must be NoRetries, RetryForever, or more than zero")
 	check(o.RetryMaxLen < 0, "RetryMaxLen must not be negative")
 	check(o.StartFrom != Beginning && o.StartFrom != Now, "StartFrom must be Beginning or Now")
 	check(slices.ContainsFunc(o.Middleware, func(m Middleware) bool { return m == nil }), "Middleware must not hold nil")
-	return configError("SubscribeOptions", errs)
+	return configError(fmt.Sprintf("SubscribeOptions of queue %q, group %q", queue, group), errs)
 }
 
 // budget is a limit as the scripts take it: -1 = without end.

@@ -48,10 +48,10 @@ func (s *subscription) handle(call invoke, d *delivery) {
 			return
 		}
 		if p := recover(); p != nil {
-			s.conclude(d, fmt.Errorf("handler panicked: %v\n%s", p, debug.Stack()))
+			s.crashed(d, fmt.Errorf("handler panicked: %v\n%s", p, debug.Stack()))
 			return
 		}
-		s.conclude(d, fmt.Errorf("handler called runtime.Goexit\n%s", debug.Stack()))
+		s.crashed(d, fmt.Errorf("handler called runtime.Goexit\n%s", debug.Stack()))
 		s.pool.leave()
 	}()
 	lost, err := s.charge(d)
@@ -66,6 +66,12 @@ func (s *subscription) handle(call invoke, d *delivery) {
 		err = errNoBody
 	}
 	returned = true
+	s.conclude(d, err)
+}
+
+// crashed is conclude for a handler that did not return. Nobody else may ever see why, so it is logged.
+func (s *subscription) crashed(d *delivery, err error) {
+	s.log.Error("a handler crashed; its message counts as failed", "id", d.entry.Original, "error", err)
 	s.conclude(d, err)
 }
 

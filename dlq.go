@@ -24,9 +24,9 @@ type DeadMessage struct {
 	Header map[string]string
 	Reason Reason
 	// Error is the last error, at most 2 KiB.
-	Error      string
-	Failures   int
-	LostLeases int
+	Error string
+	// Failures and LostLeases count all there were, with the one that used up the budget.
+	Failures, LostLeases int
 	// At is the server's time of the move; From is the id of the entry it left, By the consumer that held it.
 	At       time.Time
 	From, By string

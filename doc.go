@@ -68,7 +68,7 @@
 // and CancelGrace has passed, at the latest.
 //
 // P8. The package closes no client that it did not make, installs no signal handler, does not log what it returns, does not
-// panic on what it is given, changes no struct of yours, and shows no password.
+// panic on what a message or an option holds, changes no struct of yours, and shows no password.
 //
 // P9. Its loops survive restarts and failovers of Redis, lost streams and groups, flushed scripts, full memory, pauses and cut
 // connections. They back off with jitter, repair what is missing, and [Client.Healthy] tells the truth meanwhile.

@@ -51,7 +51,7 @@ type DrainError struct {
 }
 
 func (e *DrainError) Error() string {
-	s := fmt.Sprintf("xstreamq: %d handlers were still running at the drain deadline", e.Handlers)
+	s := fmt.Sprintf("xstreamq: handlers still running at the drain deadline: %d", e.Handlers)
 	if e.Err != nil {
 		s += ": " + e.Err.Error()
 	}
@@ -155,9 +155,12 @@ func notSent(err error) bool {
 	return errors.Is(err, rueidis.ErrClosing) || errors.As(err, &op) && op.Op == "dial"
 }
 
-// publishError wraps what a publish command returned, saying whether the message may have been stored. started tells
-// whether the context was still alive when it was sent.
-func publishError(queue string, err error, sent bool) error {
+// publishError wraps what a publish command returned, saying whether the message may have been stored. sent is false when the
+// context had ended before the command was sent.
+func (c *Client) publishError(queue string, err error, sent bool) error {
+	if c.closed.Load() && errors.Is(err, rueidis.ErrClosing) {
+		return fmt.Errorf("publish to %q: %w", queue, ErrStopped)
+	}
 	if _, refused := rueidis.IsRedisErr(err); refused || !sent || notSent(err) {
 		return fmt.Errorf("xstreamq: publish to %q: %w", queue, err)
 	}

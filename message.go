@@ -32,7 +32,8 @@ type Delivery struct {
 	Retries int
 	// LostLeases counts how often a worker vanished with this message.
 	LostLeases int
-	// PublishedAt is the server's time of the publish; zero when a foreign producer chose the id.
+	// PublishedAt is the server's time of the publish. When a foreign producer chose the id it is what that says; zero when
+	// nothing says it.
 	PublishedAt time.Time
 }
 

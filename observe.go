@@ -6,7 +6,7 @@ import (
 )
 
 // Observer is told what happens, for metrics. Every func may be nil. They are called from many goroutines, on the path of the
-// messages: they must return quickly.
+// messages: they must return quickly, and must not panic.
 type Observer struct {
 	// Published: one publish call on a queue; n messages were stored. For a batch, err joins what failed.
 	Published func(queue string, n int, err error)

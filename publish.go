@@ -134,11 +134,11 @@ func (c *Client) observePublish(queue string, n int, err error) {
 func (q *Queue[T]) prepare(body T, opts []PublishOption) (outgoing, error) {
 	m := withOptions(opts)
 	if m.err != nil {
-		return m, fmt.Errorf("xstreamq: publish to %q: %w", q.name, m.err)
+		return m, fmt.Errorf("publish to %q: %w", q.name, m.err)
 	}
 	var err error
 	if m.body, err = q.encode(body); err != nil {
-		return m, fmt.Errorf("xstreamq: publish to %q: %w", q.name, err)
+		return m, fmt.Errorf("publish to %q: %w", q.name, err)
 	}
 	return m, m.check(q.name, q.client.cfg.MaxBodySize)
 }
@@ -159,22 +159,22 @@ func withOptions(opts []PublishOption) outgoing {
 
 func (m *outgoing) check(queue string, maxBody int) error {
 	if len(m.body) > maxBody {
-		return fmt.Errorf("%w: publish to %q: the body has %d bytes, MaxBodySize is %d", ErrTooLarge, queue, len(m.body), maxBody)
+		return fmt.Errorf("publish to %q: %w: the body has %d bytes, MaxBodySize is %d", queue, ErrTooLarge, len(m.body), maxBody)
 	}
 	size := 0
 	for _, s := range m.header {
 		size += len(s)
 	}
 	if len(m.header) > 2*maxHeaders || size > maxHeaderSize {
-		return fmt.Errorf("%w: publish to %q: %d headers of %d bytes; at most %d of %d",
-			ErrTooLarge, queue, len(m.header)/2, size, maxHeaders, maxHeaderSize)
+		return fmt.Errorf("publish to %q: %w: %d headers of %d bytes; at most %d of %d",
+			queue, ErrTooLarge, len(m.header)/2, size, maxHeaders, maxHeaderSize)
 	}
 	return nil
 }
 
 func (q *Queue[T]) send(ctx context.Context, m outgoing) (string, error) {
 	if err := ctx.Err(); err != nil {
-		return "", publishError(q.name, context.Cause(ctx), false)
+		return "", q.client.publishError(q.name, context.Cause(ctx), false)
 	}
 	ctx, cancel := q.client.bound.of(ctx)
 	defer cancel()
@@ -187,7 +187,7 @@ func (q *Queue[T]) send(ctx context.Context, m outgoing) (string, error) {
 	}
 	id, err := q.client.redis.Do(ctx, q.add(m)).ToString()
 	if err != nil {
-		return "", publishError(q.name, err, true)
+		return "", q.client.publishError(q.name, err, true)
 	}
 	return id, nil
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// Outgoing is one message of a batch.
+// Outgoing is one message of a batch: what Publish takes for it.
 type Outgoing[T any] struct {
 	Body    T
 	Options []PublishOption
@@ -26,7 +26,8 @@ const (
 )
 
 // PublishBatch stores many messages with few round trips, and returns a result for each, in the same order. Messages are
-// independent: some may be stored and others not. Those without a delay get ids in the order given.
+// independent: some may be stored and others not. Those without a delay get ids in the order given. There is no limit to a
+// batch: it is written in pages of 500 messages or 4 MiB, each within 5s when the context has no deadline.
 func (q *Queue[T]) PublishBatch(ctx context.Context, messages []Outgoing[T]) []PublishResult {
 	results := make([]PublishResult, len(messages))
 	for done := 0; done < len(messages); {
@@ -59,7 +60,7 @@ func (q *Queue[T]) publishPage(ctx context.Context, messages []Outgoing[T], resu
 		case err != nil:
 			results[n].Err = err
 		case !alive:
-			results[n].Err = publishError(q.name, context.Cause(ctx), false)
+			results[n].Err = q.client.publishError(q.name, context.Cause(ctx), false)
 		case m.delayed():
 			later, laterAt = append(later, m), append(laterAt, n)
 		default:
@@ -72,7 +73,7 @@ func (q *Queue[T]) publishPage(ctx context.Context, messages []Outgoing[T], resu
 		for j, r := range q.client.redis.DoMulti(ctx, cmds...) {
 			id, err := r.ToString()
 			if err != nil {
-				err = publishError(q.name, err, true)
+				err = q.client.publishError(q.name, err, true)
 			}
 			results[direct[j]] = PublishResult{ID: id, Err: err}
 		}

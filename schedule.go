@@ -38,7 +38,7 @@ func (q *Queue[T]) schedule(ctx context.Context, ms []outgoing) ([]string, error
 	}
 	ids, err := runPublish(ctx, q.client.redis, q.keys, publishArgs{Items: items}).AsStrSlice()
 	if err != nil {
-		return nil, publishError(q.name, err, true)
+		return nil, q.client.publishError(q.name, err, true)
 	}
 	if len(ids) != len(ms) {
 		return nil, fmt.Errorf("%w: %q: the server returned %d ids for %d messages", ErrPublishUncertain, q.name, len(ids), len(ms))

@@ -66,7 +66,7 @@ func (s *subscription) drain(ctx context.Context) error {
 	s.haltReaders(ctx)
 	// What cannot be given back now is parked, and counted by writeOut.
 	_ = s.giveBack(limit, s.pool.unstarted(time.Now().Add(time.Hour)))
-	s.awaitHandlers(ctx, limit, grace/2)
+	s.awaitHandlers(ctx, limit, grace*3/4)
 	err := s.writeOut(limit)
 
 	left := s.pool.stillRunning()

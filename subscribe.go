@@ -28,7 +28,7 @@ func (q *Queue[T]) Subscribe(group string, handle Handler[T], opts SubscribeOpti
 		return nil, fmt.Errorf("%w: the handler of group %q is nil", ErrInvalidConfig, group)
 	}
 	opts = opts.withDefaults()
-	if err := opts.validate(); err != nil {
+	if err := opts.validate(q.name, group); err != nil {
 		return nil, err
 	}
 	s := newSubscription(q.client, q.name, group, opts, newInvoker(q, group, handle, opts.Middleware))

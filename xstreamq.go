@@ -21,8 +21,8 @@ const (
 	closeTimeout    = time.Second // for commands under way when the connection is closed
 )
 
-// Client is one process's connection to its queues. It publishes from the moment it exists, and consumes between Start and
-// Stop. All methods are safe for concurrent use.
+// Client is one process's connection to its queues, made by Open or New. It publishes from the moment it exists, and consumes
+// between Start and Stop. All methods are safe for concurrent use.
 type Client struct {
 	redis rueidis.Client
 	conns *connections // of redis if Open made it, else nil
@@ -39,6 +39,7 @@ type Client struct {
 	stopErr error
 	closing sync.Once
 	warned  atomic.Bool
+	closed  atomic.Bool // the connection is ours, and closed
 }
 
 type clientState uint8
@@ -141,6 +142,9 @@ func newClient(rc rueidis.Client, cfg Config) *Client {
 //
 // The end of ctx afterwards stops nothing: call Stop, or use Run. Handlers see the values of ctx.
 func (c *Client) Start(ctx context.Context) error {
+	base := context.WithoutCancel(ctx)
+	ctx, cancel := withBound(ctx, startTimeout)
+	defer cancel()
 	c.mu.Lock()
 	switch c.state {
 	case starting, started:
@@ -152,15 +156,15 @@ func (c *Client) Start(ctx context.Context) error {
 	case created:
 	}
 	c.state = starting
-	c.base = context.WithoutCancel(ctx)
-	ctx, cancel := withBound(ctx, startTimeout)
-	defer cancel()
+	c.base = base
 	c.abort = cancel
 	subs := append([]*subscription(nil), c.subs...)
 	c.mu.Unlock()
 
-	c.warnOnce(ctx)
 	err := prepareAll(ctx, subs)
+	if err == nil {
+		c.warnOnce(ctx)
+	}
 
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -213,7 +217,8 @@ func (c *Client) Run(ctx context.Context) error {
 
 // Stop drains: reading ends at once, messages that no handler has begun go back for other workers, handlers get until ctx
 // ends (Config.DrainTimeout without a deadline). Then their contexts are cancelled, with cause ErrDraining, and
-// Config.CancelGrace later Stop returns, whatever Redis or the handlers do. Nothing is lost and no budget is spent.
+// Config.CancelGrace later at the latest Stop returns, whatever Redis or the handlers do. Nothing is lost and no budget is
+// spent.
 //
 // It returns a *DrainError when handlers were left behind. It may be called before Start and more than once: later
 // calls wait for the first. Called by a handler with its own context it only begins the drain.
@@ -290,13 +295,15 @@ func joinDrain(errs []error) error {
 	return &total
 }
 
-// Close stops, as Stop does with Config.DrainTimeout, and closes the connection if Open made it. Safe more than once.
+// Close stops, as Stop does with Config.DrainTimeout, returns what Stop returns, and closes the connection if Open made it.
+// Safe more than once. Publish then returns ErrStopped on a connection that Open made.
 func (c *Client) Close() error {
 	err := c.Stop(context.Background())
 	c.closing.Do(func() {
 		if c.conns == nil {
 			return
 		}
+		c.closed.Store(true)
 		cut := time.AfterFunc(closeTimeout, c.conns.close)
 		defer cut.Stop()
 		c.redis.Close()
