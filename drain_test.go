@@ -269,6 +269,27 @@ func TestDrainingTellsHandlers(t *testing.T) {
 	}
 }
 
+// drainOldest returns the age of the lease of group g that was not renewed for longest.
+func drainOldest(t *testing.T, rc rueidis.Client, prefix string) (oldest time.Duration) {
+	t.Helper()
+	rows, err := rc.Do(t.Context(), rc.B().Xpending().Key(prefix+"{q}").Group("g").Start("-").End("+").Count(100).Build()).ToArray()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range rows {
+		fields, err := row.ToArray()
+		if err != nil {
+			t.Fatal(err)
+		}
+		idle, err := fields[2].AsInt64()
+		if err != nil {
+			t.Fatal(err)
+		}
+		oldest = max(oldest, time.Duration(idle)*time.Millisecond)
+	}
+	return oldest
+}
+
 // P5: a rolling deploy, each generation with another VisibilityTimeout, spends no budget of any message: of those read ahead, of
 // handlers that obey the drain deadline, and of handlers left behind by it.
 func TestRollingDeployWithOtherLeasesSpendsNothing(t *testing.T) {
@@ -279,13 +300,14 @@ func TestRollingDeployWithOtherLeasesSpendsNothing(t *testing.T) {
 	opts := xstreamq.SubscribeOptions{
 		Concurrency: 10, Prefetch: 20, MaxRetries: xstreamq.NoRetries, MaxLostLeases: xstreamq.NoRetries,
 	}
+	rc := redistest.Client(t)
 	var seen stopSeen
 	var left sync.Map // bodies whose handler was left behind, and will not return
 	release := make(chan struct{})
 	defer close(release)
 
 	var old *xstreamq.Client
-	for generation, lease := range []time.Duration{3 * time.Second, time.Second, 2 * time.Second} {
+	for generation, lease := range []time.Duration{4 * time.Second, time.Second, 2 * time.Second} {
 		c := stopConnect(t, "open", redistest.URL(t), cfg)
 		q := stopQueue(t, c, "q")
 		running := make(chan struct{}, messages)
@@ -309,6 +331,12 @@ func TestRollingDeployWithOtherLeasesSpendsNothing(t *testing.T) {
 			}
 		}
 		stopStart(t, c)
+		if generation == 1 {
+			// The new workers, with their shorter leases, leave those of the old ones alone.
+			redistest.WaitFor(t, stopWait, "an old lease that is older than a new one may get", func() bool {
+				return drainOldest(t, rc, prefix) > lease+lease/5
+			})
+		}
 		if old != nil {
 			_, _ = stopWithin(old, 50*time.Millisecond)
 		}
