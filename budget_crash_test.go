@@ -63,7 +63,7 @@ func (r *leaseRig) quiet() bool {
 // P5, P6: one of 1,000 messages makes its process exit. It alone is dead, and the other 999 are handled.
 //
 // Not parallel: processes that start and end all the time need the machine.
-func TestMessageThatEndsItsProcessIsDeadAlone(t *testing.T) { //nolint:paralleltest // see above
+func TestMessageThatEndsItsProcessIsDeadAlone(t *testing.T) {
 	const maxLost = 5 // the default
 	rig := newLeaseRig(t)
 	bodies := append(leaseBodies("ok", 500), "exit")
@@ -95,7 +95,7 @@ func TestMessageThatEndsItsProcessIsDeadAlone(t *testing.T) { //nolint:parallelt
 // P5: kill -9 again and again spends lost leases, never failures: with MaxRetries 1 no healthy message is "failed".
 //
 // Not parallel: processes that start and end all the time need the machine.
-func TestKilledWorkersSpendNoFailures(t *testing.T) { //nolint:paralleltest // see above
+func TestKilledWorkersSpendNoFailures(t *testing.T) {
 	const messages = 1500
 	rig := newLeaseRig(t)
 	rig.publish(leaseBodies("work", messages)...)

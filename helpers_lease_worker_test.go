@@ -17,9 +17,9 @@ import (
 	"github.com/xstreamq/xstreamq/internal/redistest"
 )
 
-var _ = func() struct{} {
+var _ = func() bool {
 	processes["lease-worker"] = runLeaseWorker
-	return struct{}{}
+	return true
 }()
 
 // leaseWorkerArgs say how a worker process works.
