@@ -46,7 +46,7 @@ type Config struct {
 	// DrainTimeout is how long Run waits for handlers, and Stop when its context has no deadline. Default 25s: Kubernetes
 	// kills after 30. Negative is an error.
 	DrainTimeout time.Duration
-	// CancelGrace is the most that Stop takes after the drain deadline: handlers get three quarters of it once their contexts
+	// CancelGrace is the most that Stop takes after the drain deadline: handlers get two thirds of it once their contexts
 	// were cancelled, and the rest is for the last writes to Redis. Default 1s. Negative is an error.
 	CancelGrace time.Duration
 	// CompactEvery is how often finished entries are trimmed. Default 5s. Negative: never.

@@ -86,12 +86,7 @@ func (s *subscription) conclude(d *delivery, err error) {
 	cause := d.ctx.ended(now)
 	d.ctx.finish(context.Canceled)
 	v := s.judge(d, err, cause)
-	if s.client.cfg.Observer.Handled != nil {
-		s.client.cfg.Observer.Handled(Handled{
-			Queue: s.queue, Group: s.group, Outcome: v.outcome,
-			Attempt: d.entry.Failures + d.entry.Lost + 1, Duration: now.Sub(d.ctx.start), Err: err,
-		})
-	}
+	s.observeHandled(d, v, now.Sub(d.ctx.start), err)
 	s.settle(d, v)
 }
 

@@ -87,7 +87,9 @@ func (s *subscription) notify() {
 		case id := <-s.deaths:
 			s.tellBuried(id)
 		case <-s.over:
-			return
+			if len(s.deaths) == 0 {
+				return
+			}
 		}
 	}
 }

@@ -152,15 +152,12 @@ func permanent(err error) bool {
 // notSent reports an error that comes before anything reached the server.
 func notSent(err error) bool {
 	var op *net.OpError
-	return errors.Is(err, rueidis.ErrClosing) || errors.As(err, &op) && op.Op == "dial"
+	return errors.As(err, &op) && op.Op == "dial"
 }
 
 // publishError wraps what a publish command returned, saying whether the message may have been stored. sent is false when the
 // context had ended before the command was sent.
-func (c *Client) publishError(queue string, err error, sent bool) error {
-	if c.closed.Load() && errors.Is(err, rueidis.ErrClosing) {
-		return fmt.Errorf("publish to %q: %w", queue, ErrStopped)
-	}
+func publishError(queue string, err error, sent bool) error {
 	if _, refused := rueidis.IsRedisErr(err); refused || !sent || notSent(err) {
 		return fmt.Errorf("xstreamq: publish to %q: %w", queue, err)
 	}

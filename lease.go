@@ -119,7 +119,7 @@ func (p *pool) due(now time.Time, vt, maxExtension time.Duration) dueLeases {
 		}
 		overlong := maxExtension >= 0 && d.state == running && now.Sub(d.started) >= maxExtension
 		switch {
-		case d.lost || d.gone || d.final:
+		case d.lost || d.gone || d.final && d.state == running:
 		case overlong:
 			due.overlong = append(due.overlong, d)
 			due.renew = append(due.renew, d)

@@ -399,7 +399,7 @@ func runExtend(ctx context.Context, c rueidis.Client, k keys.Set, a extendArgs) 
 }
 
 // failSHA is the SHA1 of failSource, by which a server knows the script.
-const failSHA = "64940b38699ec661674099a762f86b217ed7ebf7"
+const failSHA = "948d3c9622f2ab08bd3c88bcee7dfb4de6801b08"
 
 // failSource is lua/fail.lua with its includes, without comments.
 const failSource = `local function now_ms()
@@ -538,8 +538,11 @@ end
 local function to_retry(retry, e)
   return append(retry, fields_of(e))
 end
-local function to_backoff(backoff, e, due)
-  redis.call('ZADD', backoff, whole(due), e.oid .. '\0' .. pack(fields_of(e)))
+local function to_backoff(backoff, e, due, from)
+  local head, packed = e.oid .. '\0', pack(fields_of(e))
+  if redis.call('ZADD', backoff, 'NX', whole(due), head .. packed) == 0 then
+    redis.call('ZADD', backoff, whole(due), head .. packed .. pack({'from', from}))
+  end
 end
 local function to_dlq(dlq, e, reason, now, from, by)
   return append(dlq, fields_of(e, {'reason', reason, 'at', whole(now), 'from', from, 'by', by}))
@@ -594,7 +597,7 @@ local dead = ''
 if reason ~= '' then
   dead = to_dlq(dlq, e, reason, now, id, consumer)
 else
-  to_backoff(backoff, e, now + delay)
+  to_backoff(backoff, e, now + delay, id)
 end
 finish(source, group, id, ours)
 return {reason ~= '' and 2 or 1, dead}
@@ -663,7 +666,7 @@ func runFail(ctx context.Context, c rueidis.Client, k keys.Set, a failArgs) ruei
 }
 
 // promoteSHA is the SHA1 of promoteSource, by which a server knows the script.
-const promoteSHA = "04598ec6c39b639255ec5b6183219a828900d7af"
+const promoteSHA = "304d836add3fcb3a9148a973d560f53143a88709"
 
 // promoteSource is lua/promote.lua with its includes, without comments.
 const promoteSource = `local function now_ms()
@@ -802,8 +805,11 @@ end
 local function to_retry(retry, e)
   return append(retry, fields_of(e))
 end
-local function to_backoff(backoff, e, due)
-  redis.call('ZADD', backoff, whole(due), e.oid .. '\0' .. pack(fields_of(e)))
+local function to_backoff(backoff, e, due, from)
+  local head, packed = e.oid .. '\0', pack(fields_of(e))
+  if redis.call('ZADD', backoff, 'NX', whole(due), head .. packed) == 0 then
+    redis.call('ZADD', backoff, whole(due), head .. packed .. pack({'from', from}))
+  end
 end
 local function to_dlq(dlq, e, reason, now, from, by)
   return append(dlq, fields_of(e, {'reason', reason, 'at', whole(now), 'from', from, 'by', by}))
@@ -1081,7 +1087,7 @@ func runReap(ctx context.Context, c rueidis.Client, k keys.Set, a reapArgs) ruei
 }
 
 // reclaimSHA is the SHA1 of reclaimSource, by which a server knows the script.
-const reclaimSHA = "386fe588d71f7fcc55bf950b9721d92c57cea16f"
+const reclaimSHA = "d4d9c5a57f00d7eef234d2bff9f067fd4316942f"
 
 // reclaimSource is lua/reclaim.lua with its includes, without comments.
 const reclaimSource = `local function now_ms()
@@ -1220,8 +1226,11 @@ end
 local function to_retry(retry, e)
   return append(retry, fields_of(e))
 end
-local function to_backoff(backoff, e, due)
-  redis.call('ZADD', backoff, whole(due), e.oid .. '\0' .. pack(fields_of(e)))
+local function to_backoff(backoff, e, due, from)
+  local head, packed = e.oid .. '\0', pack(fields_of(e))
+  if redis.call('ZADD', backoff, 'NX', whole(due), head .. packed) == 0 then
+    redis.call('ZADD', backoff, whole(due), head .. packed .. pack({'from', from}))
+  end
 end
 local function to_dlq(dlq, e, reason, now, from, by)
   return append(dlq, fields_of(e, {'reason', reason, 'at', whole(now), 'from', from, 'by', by}))
@@ -1293,7 +1302,7 @@ local function lose(e, id, consumer)
     n.retry = n.retry + 1
   else
     demand(backoff, 'zset')
-    to_backoff(backoff, e, now + wait_after(e.lc))
+    to_backoff(backoff, e, now + wait_after(e.lc), id)
     n.backoff = n.backoff + 1
   end
 end
@@ -1494,7 +1503,7 @@ func runRegister(ctx context.Context, c rueidis.Client, k keys.Set, a registerAr
 }
 
 // releaseSHA is the SHA1 of releaseSource, by which a server knows the script.
-const releaseSHA = "04586f5b5160d039dcdf13c638882f8b2a43ea8a"
+const releaseSHA = "3f69220a078c9a7aaa2864648e8f76c5df1ff369"
 
 // releaseSource is lua/release.lua with its includes, without comments.
 const releaseSource = `local function now_ms()
@@ -1633,8 +1642,11 @@ end
 local function to_retry(retry, e)
   return append(retry, fields_of(e))
 end
-local function to_backoff(backoff, e, due)
-  redis.call('ZADD', backoff, whole(due), e.oid .. '\0' .. pack(fields_of(e)))
+local function to_backoff(backoff, e, due, from)
+  local head, packed = e.oid .. '\0', pack(fields_of(e))
+  if redis.call('ZADD', backoff, 'NX', whole(due), head .. packed) == 0 then
+    redis.call('ZADD', backoff, whole(due), head .. packed .. pack({'from', from}))
+  end
 end
 local function to_dlq(dlq, e, reason, now, from, by)
   return append(dlq, fields_of(e, {'reason', reason, 'at', whole(now), 'from', from, 'by', by}))

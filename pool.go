@@ -121,28 +121,37 @@ func (p *pool) line(d *delivery) *list {
 }
 
 // free is how many more may be read. It asks for half of the read-ahead to be used up first: small reads cost the server most.
+// Suspects do not count, since they wait for each other and not for a worker.
 func (p *pool) free() int {
-	if p.waiting() > p.prefetch/2 || p.held.len > p.unsettled {
+	if p.turn.len > p.prefetch/2 || p.held.len > p.unsettled {
 		return 0
 	}
-	return p.concurrency + p.prefetch - p.waiting() - p.running - p.reserved
+	return p.concurrency + p.prefetch - p.turn.len - p.running - p.reserved
+}
+
+// freeFor is free for a lane: the retry stream, where suspects come from, brings no more while enough of them wait.
+func (p *pool) freeFor(l *lane) int {
+	if l.ours && p.suspects.len >= p.concurrency+p.prefetch {
+		return 0
+	}
+	return p.free()
 }
 
 // reserve waits until there is room, and takes up to limit slots for a read. 0 means that the pool is closed.
-func (p *pool) reserve(limit int, blocked func(bool)) int {
+func (p *pool) reserve(l *lane, limit int, blocked func(bool)) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if !p.closed && p.free() <= 0 {
+	if !p.closed && p.freeFor(l) <= 0 {
 		blocked(true)
 		defer blocked(false)
 	}
-	for !p.closed && p.free() <= 0 {
+	for !p.closed && p.freeFor(l) <= 0 {
 		p.room.Wait()
 	}
 	if p.closed {
 		return 0
 	}
-	n := min(p.free(), limit)
+	n := min(p.freeFor(l), limit)
 	p.reserved += n
 	return n
 }
@@ -342,30 +351,6 @@ func (p *pool) whenIdle() <-chan struct{} {
 	return p.idle
 }
 
-// readAgain notes that Redis handed over deliveries anew which are, or were until just now, held.
-func (p *pool) readAgain(ds []*delivery) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for _, d := range ds {
-		if d.twice {
-			continue
-		}
-		d.twice = true
-		if d.state == ended {
-			p.repeats = append(p.repeats, d)
-		}
-	}
-}
-
-// takeRepeats returns the deliveries that were read again and are not held any more.
-func (p *pool) takeRepeats() []*delivery {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	ds := p.repeats
-	p.repeats = nil
-	return ds
-}
-
 // heldIDs returns the ids of a lane's deliveries in this process.
 func (p *pool) heldIDs(l *lane) map[string]*delivery {
 	p.mu.Lock()
@@ -377,6 +362,17 @@ func (p *pool) heldIDs(l *lane) map[string]*delivery {
 		}
 	}
 	return ids
+}
+
+// all returns everything that is held.
+func (p *pool) all() []*delivery {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	out := make([]*delivery, 0, p.held.len)
+	for d := p.held.first; d != nil; d = d.links[byLease].next {
+		out = append(out, d)
+	}
+	return out
 }
 
 // stillRunning returns the deliveries whose handlers have not returned.

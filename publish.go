@@ -110,10 +110,10 @@ func (q *Queue[T]) Publish(ctx context.Context, body T, opts ...PublishOption) (
 	m, err := q.prepare(body, opts)
 	if err == nil {
 		id, sendErr := q.send(ctx, m)
-		q.client.observePublish(q.name, stored(sendErr), sendErr)
+		q.client.observePublished(q.name, stored(sendErr), sendErr)
 		return id, sendErr
 	}
-	q.client.observePublish(q.name, 0, err)
+	q.client.observePublished(q.name, 0, err)
 	return "", err
 }
 
@@ -122,12 +122,6 @@ func stored(err error) int {
 		return 0
 	}
 	return 1
-}
-
-func (c *Client) observePublish(queue string, n int, err error) {
-	if c.cfg.Observer.Published != nil {
-		c.cfg.Observer.Published(queue, n, err)
-	}
 }
 
 // prepare encodes and checks a message before anything is sent.
@@ -173,8 +167,8 @@ func (m *outgoing) check(queue string, maxBody int) error {
 }
 
 func (q *Queue[T]) send(ctx context.Context, m outgoing) (string, error) {
-	if err := ctx.Err(); err != nil {
-		return "", q.client.publishError(q.name, context.Cause(ctx), false)
+	if err := q.client.unsendable(ctx); err != nil {
+		return "", publishError(q.name, err, false)
 	}
 	ctx, cancel := q.client.bound.of(ctx)
 	defer cancel()
@@ -187,9 +181,20 @@ func (q *Queue[T]) send(ctx context.Context, m outgoing) (string, error) {
 	}
 	id, err := q.client.redis.Do(ctx, q.add(m)).ToString()
 	if err != nil {
-		return "", q.client.publishError(q.name, err, true)
+		return "", publishError(q.name, err, true)
 	}
 	return id, nil
+}
+
+// unsendable is why nothing can be sent any more, or nil. What fails later may have been stored.
+func (c *Client) unsendable(ctx context.Context) error {
+	if c.closed.Load() {
+		return ErrStopped
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return nil
 }
 
 // add is the command that stores a message for delivery at once.

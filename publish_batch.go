@@ -42,7 +42,7 @@ func (q *Queue[T]) PublishBatch(ctx context.Context, messages []Outgoing[T]) []P
 			errs = append(errs, results[i].Err)
 		}
 	}
-	q.client.observePublish(q.name, stored, errors.Join(errs...))
+	q.client.observePublished(q.name, stored, errors.Join(errs...))
 	return results
 }
 
@@ -52,15 +52,15 @@ func (q *Queue[T]) publishPage(ctx context.Context, messages []Outgoing[T], resu
 	direct := make([]int, 0, cap(cmds))
 	var later []outgoing
 	var laterAt []int
-	alive := ctx.Err() == nil
+	unsendable := q.client.unsendable(ctx)
 	for size := 0; n < len(messages) && n < batchSize && size < batchBytes; n++ {
 		m, err := q.prepare(messages[n].Body, messages[n].Options)
 		size += len(m.body)
 		switch {
 		case err != nil:
 			results[n].Err = err
-		case !alive:
-			results[n].Err = q.client.publishError(q.name, context.Cause(ctx), false)
+		case unsendable != nil:
+			results[n].Err = publishError(q.name, unsendable, false)
 		case m.delayed():
 			later, laterAt = append(later, m), append(laterAt, n)
 		default:
@@ -73,7 +73,7 @@ func (q *Queue[T]) publishPage(ctx context.Context, messages []Outgoing[T], resu
 		for j, r := range q.client.redis.DoMulti(ctx, cmds...) {
 			id, err := r.ToString()
 			if err != nil {
-				err = q.client.publishError(q.name, err, true)
+				err = publishError(q.name, err, true)
 			}
 			results[direct[j]] = PublishResult{ID: id, Err: err}
 		}

@@ -118,6 +118,8 @@ func (r *laneReader) halt(ctx context.Context) {
 		}
 	}
 	r.drop(ctx)
+	// A read that was cut brings nothing more; one that was answered just before is still being taken.
+	r.endedWithin(context.WithoutCancel(ctx), 20*clock)
 }
 
 // waker returns what can wake the read under way, or nil.

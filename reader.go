@@ -57,7 +57,7 @@ func (r *laneReader) step(ctx context.Context) (time.Duration, error) {
 		}
 		r.strays = false
 	}
-	n := r.s.pool.reserve(readMax, r.loop.SetWaiting)
+	n := r.s.pool.reserve(r.lane, readMax, r.loop.SetWaiting)
 	if n == 0 || r.stopping() {
 		r.s.pool.unreserve(n)
 		return blockShort, nil
@@ -118,14 +118,23 @@ func (r *laneReader) read(ctx context.Context, count int, block time.Duration) (
 		err = nil
 	}
 	if err != nil {
-		if _, ok := rueidis.IsRedisErr(err); !ok {
-			r.strays = true
-			r.drop(ctx)
-		}
+		r.distrust(ctx, err)
 		return nil, err
 	}
 	r.learn(ctx, conn)
 	return streamEntries(reply)
+}
+
+// distrust drops the connection after an error, unless it is one of the stream: the node may not be the one to ask any more (MOVED,
+// READONLY), and only a new connection finds the right one.
+func (r *laneReader) distrust(ctx context.Context, err error) {
+	switch redisCode(err) {
+	case "":
+		r.strays = true // the answer may have been lost
+	case "NOGROUP", "UNBLOCKED", "WRONGTYPE":
+		return
+	}
+	r.drop(ctx)
 }
 
 // streamEntries returns the entries of the one stream in an XREADGROUP reply, of either protocol version.
@@ -216,5 +225,8 @@ func (r *laneReader) withoutRepeats(ds []*delivery) []*delivery {
 		}
 	}
 	r.s.pool.readAgain(again)
-	return fresh
+	if r.lane.ours {
+		return fresh
+	}
+	return r.s.withoutGhosts(fresh)
 }

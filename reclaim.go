@@ -150,10 +150,7 @@ func (w *sweeper) call(ctx context.Context, start string, last int64) (page, err
 }
 
 func (w *sweeper) report(p page) {
-	moved := p.moved.Recovered + p.moved.Released + len(p.moved.Dead)
-	if moved > 0 && w.s.client.cfg.Observer.Swept != nil {
-		w.s.client.cfg.Observer.Swept(p.moved)
-	}
+	w.s.observeSwept(p.moved)
 	for _, id := range p.dead {
 		w.s.buried(id)
 	}

@@ -38,7 +38,7 @@ func (q *Queue[T]) schedule(ctx context.Context, ms []outgoing) ([]string, error
 	}
 	ids, err := runPublish(ctx, q.client.redis, q.keys, publishArgs{Items: items}).AsStrSlice()
 	if err != nil {
-		return nil, q.client.publishError(q.name, err, true)
+		return nil, publishError(q.name, err, true)
 	}
 	if len(ids) != len(ms) {
 		return nil, fmt.Errorf("%w: %q: the server returned %d ids for %d messages", ErrPublishUncertain, q.name, len(ids), len(ms))
@@ -107,9 +107,7 @@ func (s *subscription) promote(ctx context.Context) (time.Duration, error) {
 	if r.err != nil {
 		return 0, r.err
 	}
-	if queued+retried > 0 && s.client.cfg.Observer.Promoted != nil {
-		s.client.cfg.Observer.Promoted(s.queue, s.group, int(queued), int(retried))
-	}
+	s.observePromoted(queued, retried)
 	if len(problems) > 0 {
 		return 0, fmt.Errorf("some due messages stay where they are: %s", problems[0])
 	}

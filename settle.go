@@ -157,31 +157,3 @@ func (s *subscription) ack(ctx context.Context, l *lane, ds []*delivery, again b
 	s.observeAcks(ds, int(ended), again)
 	return nil
 }
-
-func (s *subscription) observeAcks(ds []*delivery, ended int, again bool) {
-	if s.client.cfg.Observer.Settled == nil {
-		return
-	}
-	short := len(ds) - ended
-	counts := map[Outcome]int{}
-	for _, d := range ds {
-		counts[d.outcome]++
-	}
-	// Which of them were late cannot be told: the handled ones are the likely ones.
-	for _, o := range []Outcome{Acked, Discarded, Skipped} {
-		late := min(short, counts[o])
-		short -= late
-		s.observe(o, "", counts[o]-late)
-		if again {
-			s.observe(Unknown, "", late)
-		} else {
-			s.observe(Late, "", late)
-		}
-	}
-}
-
-func (s *subscription) observe(o Outcome, reason Reason, n int) {
-	if n > 0 && s.client.cfg.Observer.Settled != nil {
-		s.client.cfg.Observer.Settled(Settled{Queue: s.queue, Group: s.group, Outcome: o, Reason: reason, Count: n})
-	}
-}

@@ -54,26 +54,31 @@ func (s *subscription) drain(ctx context.Context) error {
 		return nil
 	}
 
-	// The last writes get the end of the grace; nothing is sent after it.
+	// Each phase has its share of the grace, so that one that fails leaves time for the next; nothing is sent after the last.
 	grace := s.client.cfg.CancelGrace
-	limit, cancel := graceAfter(ctx, grace-grace/10)
+	reading, cancel := graceAfter(ctx, grace/4)
+	defer cancel()
+	handling, cancel := graceAfter(ctx, grace*2/3)
+	defer cancel()
+	writing, cancel := graceAfter(ctx, grace*5/6)
+	defer cancel()
+	limit, cancel := graceAfter(ctx, grace*19/20)
 	defer cancel()
 	defer context.AfterFunc(limit, s.cutSettle)()
 	defer context.AfterFunc(ctx, func() { s.cutWork(ErrDraining) })() // also while Redis holds up what follows
 
 	close(s.draining)
 	s.pool.close()
-	s.haltReaders(ctx)
-	// What cannot be given back now is parked, and counted by writeOut.
-	_ = s.giveBack(limit, s.pool.unstarted(time.Now().Add(time.Hour)))
-	s.awaitHandlers(ctx, limit, grace*3/4)
-	err := s.writeOut(limit)
+	s.haltReaders(reading)
+	s.giveBackUnstarted(writing)
+	s.awaitHandlers(handling)
+	err := s.writeOut(writing)
 
 	left := s.pool.stillRunning()
 	if len(left) == 0 {
 		wait(limit, &s.workers) // the last of them may be writing their outcomes
 	}
-	err = errors.Join(err, s.leaveBehind(limit, left))
+	err = errors.Join(err, s.leaveBehind(limit))
 	close(s.over)
 	wait(limit, &s.notifier)
 	s.cutSettle()
@@ -93,22 +98,21 @@ func (s *subscription) haltReaders(ctx context.Context) {
 	wg.Wait()
 }
 
-// awaitHandlers waits for the handlers until ctx ends, which cancels them, and then a little more.
-func (s *subscription) awaitHandlers(ctx, limit context.Context, grace time.Duration) {
-	idle := s.pool.whenIdle()
+// giveBackUnstarted gives back what no handler has begun. What cannot be written now is parked, and counted by writeOut.
+func (s *subscription) giveBackUnstarted(ctx context.Context) {
+	_ = s.giveBack(ctx, s.pool.unstarted(time.Now().Add(time.Hour)))
+}
+
+// awaitHandlers waits for the handlers. The end of Stop's context cancels them, which comes before the end of this one.
+func (s *subscription) awaitHandlers(ctx context.Context) {
 	select {
-	case <-idle:
-		return
+	case <-s.pool.whenIdle():
 	case <-ctx.Done():
 	}
-	timer := time.NewTimer(grace)
-	defer timer.Stop()
-	select {
-	case <-idle:
-	case <-timer.C:
-	case <-limit.Done():
-	}
 }
+
+// refusals is how often Stop tries again what Redis refuses, such as a key of the wrong type.
+const refusals = 5
 
 // writeOut writes every outcome there is, and stops the loops.
 func (s *subscription) writeOut(limit context.Context) error {
@@ -117,10 +121,14 @@ func (s *subscription) writeOut(limit context.Context) error {
 	}
 	_ = s.settler.Stop(limit) // its end is not what matters: what is left is counted below
 	var failed error
-	for s.unwritten.len() > 0 && limit.Err() == nil {
-		if _, failed = s.settleParked(limit); failed != nil {
-			pause(limit, 20*time.Millisecond)
+	for refused := 0; s.unwritten.len() > 0 && limit.Err() == nil && refused < refusals; {
+		if _, failed = s.settleParked(limit); failed == nil {
+			continue
 		}
+		if redisCode(failed) != "" {
+			refused++
+		}
+		pause(limit, 20*time.Millisecond)
 	}
 	for _, l := range s.loops {
 		l.Halt()
@@ -138,9 +146,10 @@ func (s *subscription) writeOut(limit context.Context) error {
 	return nil
 }
 
-// leaveBehind marks the deliveries whose handlers still run, so that their leases run out as releases, gives back what else
-// this consumer holds, and takes the consumer off the groups if it holds nothing.
-func (s *subscription) leaveBehind(limit context.Context, left []*delivery) error {
+// leaveBehind marks what is still held, by handlers that run on or with an outcome that could not be written, so that those
+// leases run out as releases; gives back what else this consumer holds; and takes it off the groups if it holds nothing.
+func (s *subscription) leaveBehind(limit context.Context) error {
+	s.giveBackUnstarted(limit) // what a reader brought that had to be cut
 	var failed error
 	try := func(err error) {
 		if failed == nil && !groupGone(err) { // what is gone holds nothing
@@ -149,7 +158,7 @@ func (s *subscription) leaveBehind(limit context.Context, left []*delivery) erro
 	}
 	for _, l := range s.lanes {
 		if !s.opts.NoVisibilityTimeout {
-			try(s.extend(limit, l, modeUnstarted, left))
+			try(s.extend(limit, l, modeUnstarted, s.pool.all()))
 		}
 		try(s.releaseStrays(limit, l, s.pool.heldIDs(l)))
 	}

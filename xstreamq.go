@@ -204,6 +204,9 @@ func withBound(ctx context.Context, d time.Duration) (context.Context, context.C
 // or with a *DrainError. The end of ctx itself is no error.
 func (c *Client) Run(ctx context.Context) error {
 	if err := c.Start(ctx); err != nil {
+		if ctx.Err() != nil {
+			return nil
+		}
 		return err
 	}
 	select {

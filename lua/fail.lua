@@ -67,7 +67,7 @@ local dead = ''
 if reason ~= '' then
   dead = to_dlq(dlq, e, reason, now, id, consumer)
 else
-  to_backoff(backoff, e, now + delay)
+  to_backoff(backoff, e, now + delay, id)
 end
 finish(source, group, id, ours)
 return {reason ~= '' and 2 or 1, dead}

@@ -92,7 +92,7 @@ local function lose(e, id, consumer)
     n.retry = n.retry + 1
   else
     demand(backoff, 'zset')
-    to_backoff(backoff, e, now + wait_after(e.lc))
+    to_backoff(backoff, e, now + wait_after(e.lc), id)
     n.backoff = n.backoff + 1
   end
 end

@@ -96,8 +96,12 @@ local function to_retry(retry, e)
 end
 
 -- Writes an entry to the zset of those that wait.
-local function to_backoff(backoff, e, due)
-  redis.call('ZADD', backoff, whole(due), e.oid .. '\0' .. pack(fields_of(e)))
+local function to_backoff(backoff, e, due, from)
+  local head, packed = e.oid .. '\0', pack(fields_of(e))
+  if redis.call('ZADD', backoff, 'NX', whole(due), head .. packed) == 0 then
+    -- Another one of the same id and content waits already. A stranger can make that, and both are messages.
+    redis.call('ZADD', backoff, whole(due), head .. packed .. pack({'from', from}))
+  end
 end
 
 -- Writes a dead letter.
