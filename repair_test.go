@@ -29,11 +29,11 @@ func sharedFaultRig(t *testing.T) *faultRig {
 func TestGroupDestroyedWhileHeld(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
-		name     string
-		messages int
+		name               string
+		messages, prefetch int
 	}{
-		{"queue", 40}, {"retry", 40}, // both workers are full
-		{"queue", 8}, {"retry", 8}, // both have room to read what they hold once more
+		{"queue", 40, 3}, {"retry", 40, 3}, // both workers are full
+		{"queue", 8, -1}, {"retry", 8, -1}, // both have room to read what they hold once more
 	} {
 		which := tt.name
 		t.Run(fmt.Sprintf("%s, %d messages", which, tt.messages), func(t *testing.T) {
@@ -60,7 +60,7 @@ func TestGroupDestroyedWhileHeld(t *testing.T) {
 					return nil
 				}
 			}
-			opts := xstreamq.SubscribeOptions{VisibilityTimeout: 3 * time.Second, Backoff: faultQuick, Concurrency: 6, Prefetch: 3}
+			opts := xstreamq.SubscribeOptions{VisibilityTimeout: 3 * time.Second, Backoff: faultQuick, Concurrency: 6, Prefetch: tt.prefetch}
 			workers := []*faultRuns{newFaultRuns(), newFaultRuns()}
 			var q *xstreamq.Queue[string]
 			for _, runs := range workers {
@@ -101,6 +101,38 @@ func TestGroupDestroyedWhileHeld(t *testing.T) {
 				t.Errorf("%d lines were logged:\n%s", n, rig.log)
 			}
 		})
+	}
+}
+
+// P9: a queue's group that is created again also hands over what has moved to the retry stream. A worker that runs such a message
+// does not begin it a second time.
+func TestGroupDestroyedWhileRetried(t *testing.T) {
+	t.Parallel()
+	rig := sharedFaultRig(t)
+	rig.config = func(c *xstreamq.Config) { c.CompactEvery = -1 } // the entry stays in the queue
+	gate := make(chan struct{})
+	_, q := rig.worker(xstreamq.SubscribeOptions{Backoff: faultQuick}, func(ctx context.Context, m *xstreamq.Message[string]) error {
+		if m.Body == "it" && m.Retries == 0 {
+			return errors.New("failed")
+		}
+		if m.Body == "it" {
+			<-gate
+		}
+		return nil
+	})
+	rig.publish(q, "it")
+	redistest.WaitFor(t, faultPatience, "the retry", func() bool { return rig.runs.get("it").begun == 2 })
+	rig.do("XGROUP", "DESTROY", rig.keys.Queue, faultGroup)
+	rig.publish(q, "next") // behind the entry that comes again
+	rig.handled([]string{"next"})
+	redistest.WaitFor(t, faultPatience, "the retry alone", func() bool {
+		return len(rig.places().at) == 1
+	})
+	close(gate)
+	rig.handled([]string{"it"})
+	rig.drained()
+	if run := rig.runs.get("it"); run.begun != 2 || run.most != 1 || run.lost > 0 {
+		t.Errorf("the message ran as %+v, want one failure and one success", run)
 	}
 }
 
@@ -152,12 +184,36 @@ func TestWorkerSurvivesLostKeys(t *testing.T) {
 				if n, err := known.AsInt64(); n != 1 {
 					t.Errorf("the group is not in the registry (%v)", err)
 				}
-				rig.calm(time.Second, "xreadgroup", 10)
+				if name == "FLUSHALL" {
+					rig.calm(time.Second, "xreadgroup", 10)
+				}
 				if n := rig.log.count(); n > 30 {
 					t.Errorf("%d lines were logged:\n%s", n, rig.log)
 				}
 			})
 		}
+	}
+}
+
+// P9: an idle worker whose reads a stranger ends with an error goes on reading.
+func TestIdleWorkerUnblocked(t *testing.T) {
+	t.Parallel()
+	rig := newFaultRig(t, redistest.Start(t, redistest.Options{}))
+	a, q := rig.worker(xstreamq.SubscribeOptions{Backoff: faultQuick}, faultFlaky)
+	for round := range 3 {
+		woken := 0
+		redistest.WaitFor(t, faultPatience, "both reads woken", func() bool {
+			woken += rig.unblockAll()
+			return woken >= 2
+		})
+		body := fmt.Sprintf("flaky-%d", round)
+		rig.publish(q, body)
+		rig.handled([]string{body})
+		rig.healthy(a)
+	}
+	rig.once()
+	if !rig.log.has("UNBLOCKED") || rig.log.count() > 10 {
+		t.Errorf("logged:\n%s", rig.log)
 	}
 }
 

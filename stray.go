@@ -97,3 +97,47 @@ func (s *subscription) settleRepeats(ctx context.Context) error {
 	}
 	return failed
 }
+
+// readAgain notes that Redis handed over deliveries anew which are, or were until just now, held.
+func (p *pool) readAgain(ds []*delivery) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, d := range ds {
+		if d.twice {
+			continue
+		}
+		d.twice = true
+		if d.state == ended {
+			p.repeats = append(p.repeats, d)
+		}
+	}
+}
+
+// takeRepeats returns the deliveries that were read again and are not held any more.
+func (p *pool) takeRepeats() []*delivery {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	ds := p.repeats
+	p.repeats = nil
+	return ds
+}
+
+// withoutGhosts ends entries of the queue whose message this process holds from the retry stream, and returns the rest: a group that
+// was created again also hands over what had moved on.
+func (s *subscription) withoutGhosts(ds []*delivery) []*delivery {
+	moved := map[string]bool{}
+	for _, d := range s.pool.heldIDs(s.retryLane) {
+		moved[d.entry.Original] = true
+	}
+	fresh := ds[:0]
+	for _, d := range ds {
+		if !moved[d.entry.Original] {
+			fresh = append(fresh, d)
+			continue
+		}
+		d.outcome = Skipped
+		s.pool.hold(d)
+		s.end(d)
+	}
+	return fresh
+}
