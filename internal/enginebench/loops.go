@@ -55,7 +55,7 @@ func (b *bench) sent(ctx context.Context) (int64, error) {
 		return 0, err
 	}
 	var total int64
-	for _, cmd := range []string{"xreadgroup", "evalsha", "eval", "hkeys", "client|id", "client|unblock", "zmscore", "xack", "xgroup|create"} {
+	for _, cmd := range []string{"ping", "xreadgroup", "evalsha", "eval", "hkeys", "client|id", "client|unblock", "zmscore", "xack", "xgroup|create"} {
 		calls, _, _ := strings.Cut(strings.TrimPrefix(field(info, "cmdstat_"+cmd), "calls="), ",")
 		n, _ := strconv.ParseInt(calls, 10, 64)
 		total += n
