@@ -1,0 +1,42 @@
+package xstreamq_test
+
+import (
+	"context"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/xstreamq/xstreamq"
+)
+
+// Delays: each single message comes when it is due: none early, and none so late that not even a busy machine explains it.
+func TestEachDelayedMessageComesWhenItIsDue(t *testing.T) {
+	t.Parallel()
+	const messages, slack = 50, 2 * time.Second
+	r := newForeignRig(t, xstreamq.Config{})
+	got := make(chan xstreamq.Delivery, messages)
+	r.subscribe("g", func(_ context.Context, m *xstreamq.Message[[]byte]) error {
+		got <- m.Delivery
+		return nil
+	}, xstreamq.SubscribeOptions{VisibilityTimeout: time.Second})
+	r.start()
+	open := map[string]bool{}
+	for range messages {
+		open[r.publish("later", xstreamq.WithDelay(rand.N(4*time.Second)+1))] = true
+	}
+	for range messages {
+		d := foreignAwait(t, got)
+		if !open[d.OriginalID] {
+			t.Errorf("%s came twice, or was never published", d.OriginalID)
+		}
+		delete(open, d.OriginalID)
+		// Redis says when it was moved to where it is read, and what time it is now.
+		due := dueTime(t, d.OriginalID)
+		if early := due.Sub(idTime(t, d.ID)); early > 0 {
+			t.Errorf("%s came %v early", d.OriginalID, early)
+		}
+		if late := r.serverNow().Sub(due); late > slack {
+			t.Errorf("%s came %v late", d.OriginalID, late)
+		}
+	}
+}
