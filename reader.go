@@ -20,6 +20,10 @@ const (
 	// blockFor is how long a read waits on the server, when it can be woken; else blockShort.
 	blockFor   = 5 * time.Second
 	blockShort = time.Second
+	// doubtFor is how long after an answer that never came the request may still be on its way, and be carried out. Strays are
+	// looked for every so often meanwhile.
+	doubtFor  = 30 * time.Second
+	lookEvery = time.Second
 )
 
 // laneReader reads one lane, on a connection of its own: a blocked read holds up nobody, and can be woken.
@@ -30,8 +34,9 @@ type laneReader struct {
 	top  wire.ID   // highest id read so far
 	sent time.Time // when the last read was
 
-	quiet  bool // the last blocked read brought nothing: block again
-	strays bool // a read may have been answered without us seeing it
+	quiet  bool      // the last blocked read brought nothing: block again
+	doubt  time.Time // until then Redis may carry out a read whose answer we do not see; zero = no doubt
+	looked time.Time // when strays were last looked for
 
 	mu   sync.Mutex
 	conn *readConn
@@ -51,11 +56,14 @@ func (s *subscription) newReader(l *lane) *laneReader {
 // step waits for free slots and fills them. It asks without blocking first; a blocked read asks for one message only and
 // holds no slot, so an idle queue cannot keep a busy retry stream waiting, nor the other way round.
 func (r *laneReader) step(ctx context.Context) (time.Duration, error) {
-	if r.strays {
+	if now := time.Now(); !r.doubt.IsZero() && now.Sub(r.looked) >= lookEvery {
 		if err := r.s.releaseStrays(ctx, r.lane, r.s.pool.heldIDs(r.lane)); err != nil {
 			return 0, r.mend(ctx, err)
 		}
-		r.strays = false
+		r.looked = now
+		if now.After(r.doubt) {
+			r.doubt = time.Time{}
+		}
 	}
 	n := r.s.pool.reserve(r.lane, readMax, r.loop.SetWaiting)
 	if n == 0 || r.stopping() {
@@ -90,7 +98,7 @@ func (r *laneReader) block(ctx context.Context) ([]rueidis.RedisMessage, error) 
 		return nil, nil
 	}
 	wait := blockFor
-	if conn.waker == nil {
+	if conn.waker == nil || !r.doubt.IsZero() {
 		wait = blockShort
 	}
 	return r.read(ctx, 1, wait)
@@ -130,7 +138,8 @@ func (r *laneReader) read(ctx context.Context, count int, block time.Duration) (
 func (r *laneReader) distrust(ctx context.Context, err error) {
 	switch redisCode(err) {
 	case "":
-		r.strays = true // the answer may have been lost
+		// The answer may have been lost, or the request is still on its way.
+		r.doubt, r.looked = time.Now().Add(doubtFor), time.Time{}
 	case "NOGROUP", "UNBLOCKED", "WRONGTYPE":
 		return
 	}
