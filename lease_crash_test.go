@@ -176,7 +176,9 @@ func TestWorkerStoppedPastItsLeasesBeginsNoneOfThem(t *testing.T) {
 			if prefetched {
 				messages = 6
 				rig.publish(leaseBodies("hold", messages)...)
-				redistest.WaitFor(t, leasePatience, "all of them in the worker", func() bool { return len(rig.pending()) == messages })
+				redistest.WaitFor(t, leasePatience, "all of them in the worker, and the first one begun", func() bool {
+					return len(rig.pending()) == messages && len(leaseBegun(rig, "a")) == 2
+				})
 			}
 			if err := worker.freeze(); err != nil {
 				t.Fatal(err)

@@ -28,7 +28,7 @@ go_version=$(go env GOVERSION)
 golangci_dir=.bin/golangci-lint-$GOLANGCI_VERSION-$go_version
 if install_tool "github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$GOLANGCI_VERSION" "$golangci_dir"; then
 	if [ $# -eq 0 ]; then set -- ./...; fi
-	exec "$golangci_dir/golangci-lint" run "$@"
+	exec "$golangci_dir/golangci-lint" run --allow-parallel-runners "$@"
 fi
 
 cat >&2 <<BANNER
