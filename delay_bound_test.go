@@ -20,16 +20,23 @@ func TestEachDelayedMessageComesWhenItIsDue(t *testing.T) {
 		return nil
 	}, xstreamq.SubscribeOptions{VisibilityTimeout: time.Second})
 	r.start()
-	open := map[string]bool{}
+	// From elsewhere, after a look that found nothing: the worker does not know what is to come.
+	r.waitRounds("promoter", 1)
+	publisher := foreignQueue(t, open(t, xstreamq.Config{KeyPrefix: r.prefix}), "q", xstreamq.WithCodec[[]byte](xstreamq.Bytes{}))
+	waiting := map[string]bool{}
 	for range messages {
-		open[r.publish("later", xstreamq.WithDelay(rand.N(4*time.Second)+1))] = true
+		id, err := publisher.Publish(t.Context(), []byte("later"), xstreamq.WithDelay(rand.N(4*time.Second)+1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		waiting[id] = true
 	}
 	for range messages {
 		d := foreignAwait(t, got)
-		if !open[d.OriginalID] {
+		if !waiting[d.OriginalID] {
 			t.Errorf("%s came twice, or was never published", d.OriginalID)
 		}
-		delete(open, d.OriginalID)
+		delete(waiting, d.OriginalID)
 		// Redis says when it was moved to where it is read, and what time it is now.
 		due := dueTime(t, d.OriginalID)
 		if early := due.Sub(idTime(t, d.ID)); early > 0 {
