@@ -54,7 +54,7 @@ func TestPanicOfAnObserverIsLogged(t *testing.T) {
 				want[res.ID] = 1
 			}
 			r.waitEnded("g")
-			redistest.WaitFor(t, foreignWait, "a line in the log", func() bool { return log.has("Observer", cry) })
+			redistest.WaitFor(t, foreignWait, "a line in the log", func() bool { return log.has("an Observer panicked", cry) })
 			if err := r.client.Healthy(t.Context()); err != nil {
 				t.Error(err)
 			}
