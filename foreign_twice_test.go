@@ -71,3 +71,32 @@ func TestSameForeignEntryTwiceIsTwoMessages(t *testing.T) {
 		})
 	}
 }
+
+// P1, P9: a forged id makes no two messages one, also when the queue's group was lost while the first of them is being retried.
+func TestForgedIdIsNoGhostOfARetry(t *testing.T) {
+	t.Parallel()
+	rig := newForeignRig(t, xstreamq.Config{CompactEvery: -1}) // the entry stays in the queue
+	hold := make(chan struct{})
+	begun := make(chan string, 10)
+	rig.subscribe("g", func(_ context.Context, m *xstreamq.Message[[]byte]) error {
+		if string(m.Raw) == "one" && m.Retries == 0 {
+			return errors.New("once")
+		}
+		begun <- string(m.Raw)
+		if m.Retries > 0 {
+			<-hold
+		}
+		return nil
+	}, xstreamq.SubscribeOptions{VisibilityTimeout: 20 * time.Second, Backoff: xstreamq.Backoff{Initial: time.Millisecond}})
+	rig.start()
+	rig.add("body", "one", "oid", "d1-ff")
+	if got := foreignAwait(t, begun); got != "one" {
+		t.Fatalf("%q began first", got)
+	}
+	rig.do("XGROUP DESTROY", rig.key(""), "g")
+	rig.add("body", "two", "oid", "d1-ff")
+	for foreignAwait(t, begun) != "two" { // the first one may come again
+	}
+	close(hold)
+	rig.stop()
+}

@@ -131,7 +131,8 @@ func (s *subscription) withoutGhosts(ds []*delivery) []*delivery {
 	}
 	fresh := ds[:0]
 	for _, d := range ds {
-		if !moved[d.entry.Original] {
+		// An id of its own cannot be forged; that of a delayed message can, and may then be another one's.
+		if d.entry.Original != d.entry.ID || !moved[d.entry.Original] {
 			fresh = append(fresh, d)
 			continue
 		}
