@@ -172,8 +172,8 @@ type SubscribeOptions struct {
 	// RetryMaxLen is a length of the retry stream at which it takes no more: the messages then stay where they are. Nothing is
 	// ever trimmed. In messages. Default 0: none. Negative is an error.
 	RetryMaxLen int
-	// OnDeadLetter is called after this process made a dead letter, best effort: not when it dies right after. One call at a
-	// time; ctx ends after 30s, or when Stop does.
+	// OnDeadLetter is called after this process made a dead letter, best effort: not when it dies right after, and not for those that
+	// come while 8,192 are waiting already. One call at a time; ctx ends after 30s, or when Stop does.
 	OnDeadLetter func(ctx context.Context, d DeadMessage)
 	// Middleware wraps the handler.
 	Middleware []Middleware

@@ -61,6 +61,9 @@ func (s *subscription) readDead(ctx context.Context, id string) (DeadMessage, er
 	return deadMessage(&e, s.queue, s.group), nil
 }
 
+// deathsKept is how many dead letters wait for OnDeadLetter at most.
+const deathsKept = 8192
+
 // buried has OnDeadLetter told about a dead letter that this process just made. When it cannot keep up, the rest is only
 // logged: nobody waits for a callback.
 func (s *subscription) buried(id string) {

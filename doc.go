@@ -46,7 +46,7 @@
 // P1. A message whose Publish returned nil is delivered at least once to every group that exists by then. Until it is
 // finished, it is for each group in exactly one place: not yet delivered, leased, delayed, on the retry stream, or a dead
 // letter. A worker may die between any two commands without losing it or leaving it in two places. After Redis itself lost a
-// group, finished messages may come again.
+// group, what was not trimmed yet may come again, whether it was finished, waits or is dead.
 //
 // P2. Only a handler's success, a Discard, or your own deletion of a dead letter ends a message. Nothing is trimmed that some
 // group has not finished with. Dead letters have no cap and no expiry.

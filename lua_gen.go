@@ -666,7 +666,7 @@ func runFail(ctx context.Context, c rueidis.Client, k keys.Set, a failArgs) ruei
 }
 
 // promoteSHA is the SHA1 of promoteSource, by which a server knows the script.
-const promoteSHA = "304d836add3fcb3a9148a973d560f53143a88709"
+const promoteSHA = "f977e7f0ff11314575a53f381fcf4cd6a1c7dae1"
 
 // promoteSource is lua/promote.lua with its includes, without comments.
 const promoteSource = `local function now_ms()
@@ -831,6 +831,7 @@ end
 local page, cap = tonumber(ARGV[1]), tonumber(ARGV[2])
 local now = now_ms()
 local errors = {}
+local BYTES = 1048576
 local next_due = -1
 local function move(zset, stream, member, limit)
   local nul = string.find(member, '\0', 1, true)
@@ -841,7 +842,6 @@ local function move(zset, stream, member, limit)
   room_in(stream, limit, false)
   append(stream, flat)
   redis.call('ZREM', zset, member)
-  return #member
 end
 local function note(err)
   if #errors < 10 then
@@ -851,26 +851,36 @@ end
 local function promote(zset, stream, limit)
   demand(zset, 'zset')
   demand(stream, 'stream')
-  local moved, copied = 0, 0
-  local due = redis.call('ZRANGEBYSCORE', zset, '-inf', whole(now), 'LIMIT', 0, page)
-  if #due > 0 then
-    probe(stream, '-')
-  end
-  for i = 1, #due do
-    local ok, size = pcall(move, zset, stream, due[i], limit)
-    if ok then
-      moved = moved + 1
-      copied = copied + size
-    else
-      note(size)
-      if not string.find(text_of(size), 'XQBAD', 1, true) then
-        break
-      end
-      redis.pcall('ZADD', zset, 'XX', whole(now + 60000), due[i])
-    end
-    if copied >= 1048576 then
+  local moved, looked, copied, take, more = 0, 0, 0, 1, true
+  while more and looked < page and copied < BYTES do
+    local due = redis.call('ZRANGEBYSCORE', zset, '-inf', whole(now), 'LIMIT', 0, take)
+    if #due == 0 then
       break
     end
+    if looked == 0 then
+      probe(stream, '-')
+    end
+    for i = 1, #due do
+      looked = looked + 1
+      copied = copied + #due[i]
+      local ok, err = pcall(move, zset, stream, due[i], limit)
+      if ok then
+        moved = moved + 1
+      else
+        note(err)
+        if not string.find(text_of(err), 'XQBAD', 1, true) then
+          more = false
+          break
+        end
+        redis.pcall('ZADD', zset, 'XX', whole(now + 60000), due[i])
+      end
+    end
+    take = math.floor((BYTES - copied) * looked / math.max(copied, 1))
+    take = math.max(1, math.min(take, 2 * looked, page - looked))
+  end
+  if copied >= BYTES then
+    next_due = 0
+    return moved
   end
   local head = redis.call('ZRANGE', zset, 0, 0, 'WITHSCORES')
   if #head == 2 then

@@ -26,9 +26,10 @@ type sweeper struct {
 	lane *lane
 	// last is the server's ms at the end of the last sweep, and interval what was meant to lie between that and the next. The script
 	// holds them against its clock: after a pause or a clock step it moves nothing, so that the living can renew first.
-	last     int64
-	interval time.Duration
-	delays   []string
+	last      int64
+	interval  time.Duration
+	notBefore time.Time // of the next sweep; until then only the clock is looked at
+	delays    []string
 }
 
 func (s *subscription) newSweeper(l *lane) *service.Loop {
@@ -65,6 +66,9 @@ type page struct {
 // sweep is one pass over all pending entries.
 func (w *sweeper) sweep(ctx context.Context) (time.Duration, error) {
 	began := time.Now()
+	if began.Before(w.notBefore) {
+		return w.look(ctx)
+	}
 	var problem error
 	start, gap := "-", int64(0)
 	for {
@@ -87,7 +91,7 @@ func (w *sweeper) sweep(ctx context.Context) (time.Duration, error) {
 		}
 		// Also who was second at the lock, or found no lease run out yet, holds back after a pause.
 		if p.heldBack > 0 || paused {
-			return w.hold(), problem
+			return w.hold(problem), problem
 		}
 		if p.state != reclaimSwept || p.resume == "" {
 			break
@@ -99,11 +103,31 @@ func (w *sweeper) sweep(ctx context.Context) (time.Duration, error) {
 		start = id.Next().String()
 	}
 	// A long list is swept less often: never more than a fifth of the time.
-	w.interval = max(w.s.sweepEvery(), min(5*time.Since(began), sweepMax))
+	w.notBefore = began.Add(min(5*time.Since(began), sweepMax))
+	return w.plan(problem), problem
+}
+
+// look only looks at the server's clock: also between two sweeps no pause may go unseen.
+func (w *sweeper) look(ctx context.Context) (time.Duration, error) {
+	p, err := w.call(ctx, "-", 0)
+	if err != nil {
+		return 0, err
+	}
+	paused := w.paused(p.now)
+	w.last = p.now
+	if paused {
+		return w.hold(nil), nil
+	}
+	return w.plan(nil), nil
+}
+
+// plan says when to come back, and keeps it to tell a pause by. A problem has the loop wait longer.
+func (w *sweeper) plan(problem error) time.Duration {
+	w.interval = w.s.sweepEvery()
 	if problem != nil {
 		w.interval = max(w.interval, errorWait)
 	}
-	return w.interval, problem
+	return w.interval
 }
 
 // paused reports whether the server's clock is further from what was last seen than a sweep on time would find it.
@@ -112,10 +136,10 @@ func (w *sweeper) paused(now int64) bool {
 	return w.last > 0 && gap > w.interval+w.s.opts.VisibilityTimeout/3
 }
 
-// hold waits after a pause until every living worker has had the time to renew.
-func (w *sweeper) hold() time.Duration {
-	w.interval = max(w.s.sweepEvery(), w.s.opts.VisibilityTimeout/3, holdMin)
-	return w.interval
+// hold sweeps nothing after a pause until every living worker has had the time to renew.
+func (w *sweeper) hold(problem error) time.Duration {
+	w.notBefore = time.Now().Add(max(w.s.sweepEvery(), w.s.opts.VisibilityTimeout/3, holdMin))
+	return w.plan(problem)
 }
 
 func (w *sweeper) call(ctx context.Context, start string, last int64) (page, error) {

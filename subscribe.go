@@ -166,7 +166,7 @@ func newSubscription(c *Client, queue, group string, opts SubscribeOptions, newI
 		quit:     make(chan struct{}),
 		over:     make(chan struct{}),
 		gone:     make(chan struct{}),
-		deaths:   make(chan string, 1024),
+		deaths:   make(chan string, deathsKept),
 	}
 	s.queueLane = &lane{keys: set, group: group}
 	s.retryLane = &lane{keys: set.OnRetry(group), group: keys.RetryGroup(group), ours: true}

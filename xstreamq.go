@@ -19,6 +19,9 @@ const (
 	startTimeout    = 10 * time.Second
 	callbackTimeout = 30 * time.Second
 	closeTimeout    = time.Second // for commands under way when the connection is closed
+
+	// maxDedicated is no limit in practice. A subscription has two; one that waits for its own would stand still without a word.
+	maxDedicated = 1 << 20
 )
 
 // Client is one process's connection to its queues, made by Open or New. It publishes from the moment it exists, and consumes
@@ -71,6 +74,7 @@ func Open(rawURL string, cfg Config) (*Client, error) {
 	opts.MaxFlushDelay = 20 * time.Microsecond
 	opts.ReadBufferEachConn = 128 << 10
 	opts.WriteBufferEachConn = 128 << 10
+	opts.BlockingPoolSize = maxDedicated
 	conns := newConnections()
 	opts.DialCtxFn = conns.keeping(opts.DialCtxFn)
 	rc, err := rueidis.NewClient(opts)

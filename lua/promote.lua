@@ -16,6 +16,7 @@
 local page, cap = tonumber(ARGV[1]), tonumber(ARGV[2])
 local now = now_ms()
 local errors = {}
+local BYTES = 1048576
 local next_due = -1
 
 local function move(zset, stream, member, limit)
@@ -27,7 +28,6 @@ local function move(zset, stream, member, limit)
   room_in(stream, limit, false)
   append(stream, flat)
   redis.call('ZREM', zset, member)
-  return #member
 end
 
 local function note(err)
@@ -39,26 +39,37 @@ end
 local function promote(zset, stream, limit)
   demand(zset, 'zset')
   demand(stream, 'stream')
-  local moved, copied = 0, 0
-  local due = redis.call('ZRANGEBYSCORE', zset, '-inf', whole(now), 'LIMIT', 0, page)
-  if #due > 0 then
-    probe(stream, '-')
-  end
-  for i = 1, #due do
-    local ok, size = pcall(move, zset, stream, due[i], limit)
-    if ok then
-      moved = moved + 1
-      copied = copied + size
-    else
-      note(size)
-      if not string.find(text_of(size), 'XQBAD', 1, true) then
-        break
-      end
-      redis.pcall('ZADD', zset, 'XX', whole(now + 60000), due[i])
-    end
-    if copied >= 1048576 then
+  local moved, looked, copied, take, more = 0, 0, 0, 1, true
+  -- Members hold whole bodies, so they are fetched by their size: first one, then as many as fit into what is left.
+  while more and looked < page and copied < BYTES do
+    local due = redis.call('ZRANGEBYSCORE', zset, '-inf', whole(now), 'LIMIT', 0, take)
+    if #due == 0 then
       break
     end
+    if looked == 0 then
+      probe(stream, '-')
+    end
+    for i = 1, #due do
+      looked = looked + 1
+      copied = copied + #due[i]
+      local ok, err = pcall(move, zset, stream, due[i], limit)
+      if ok then
+        moved = moved + 1
+      else
+        note(err)
+        if not string.find(text_of(err), 'XQBAD', 1, true) then
+          more = false
+          break
+        end
+        redis.pcall('ZADD', zset, 'XX', whole(now + 60000), due[i])
+      end
+    end
+    take = math.floor((BYTES - copied) * looked / math.max(copied, 1))
+    take = math.max(1, math.min(take, 2 * looked, page - looked))
+  end
+  if copied >= BYTES then
+    next_due = 0 -- most likely, and reading one more only to know is dear
+    return moved
   end
   local head = redis.call('ZRANGE', zset, 0, 0, 'WITHSCORES')
   if #head == 2 then
