@@ -2,17 +2,18 @@ package demo
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/redis/rueidis"
+
+	"github.com/xstreamq/xstreamq/internal/redisurl"
 )
 
 // dial returns a plain client. Its errors name no more than the address.
 func dial(url string) (rueidis.Client, error) {
-	opts, err := rueidis.ParseURL(url)
+	opts, err := redisurl.Parse(url)
 	if err != nil {
-		return nil, errors.New("the Redis URL cannot be used") // the parser's error quotes the URL
+		return nil, err
 	}
 	opts.DisableCache = true
 	opts.DisableRetry = true // a server that goes away is an error now, not a wait
