@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -17,56 +18,64 @@ a worker that is killed in mid-handler, a worker that is stopped in mid-run; and
 At the end it reads Redis, without the library, and accounts for every message: handled, or a dead letter, and nothing left
 over. It exits 0 only when all are accounted for.
 
-Without --url it runs on a small server inside the process. With --url it works under a key prefix of its own, and removes
-those keys at the end.`
+Without --url and --url-file it runs on a small server inside the process, also when XSTREAMQ_URL is set. With them it works
+under a key prefix of its own, and removes those keys at the end.`
 
 // errUnaccounted stands for the problems that the report lists.
 var errUnaccounted = errors.New("not every message is accounted for")
 
-func newDemo() *cobra.Command {
-	var (
-		url     string
-		asJSON  bool
-		verbose bool
-	)
+func newDemo(a *app) *cobra.Command {
+	var verbose bool
 	cmd := &cobra.Command{
 		Use:   "demo",
 		Short: "Show the queue at work on real payloads, and check that nothing is lost",
 		Long:  demoHelp,
-		Args:  cobra.NoArgs,
+		Example: `  xstreamq demo
+  xstreamq demo --json
+  xstreamq demo --url redis://localhost:6379`,
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if cmd.Flags().Changed("url") && url == "" {
-				return usageError{errors.New("--url is empty; leave it out to use the embedded server")}
+			for _, name := range []string{"cacert", "cert", "key", "prefix"} {
+				if cmd.Flags().Changed(name) {
+					return usageError{fmt.Errorf("demo does not take --%s", name)}
+				}
 			}
-			return runDemo(cmd, url, asJSON, verbose)
+			url := "" // the embedded server
+			if a.conn.given() {
+				var err error
+				if url, err = a.conn.address(); err != nil {
+					return err
+				}
+			}
+			return a.bounded(cmd, 0, func(ctx context.Context) error { return a.demo(ctx, url, verbose) })
 		},
 	}
-	flags := cmd.Flags()
-	flags.StringVar(&url, "url", "", "Redis to run on, as redis://[user:password@]host:port[/db] (default: an embedded server)")
-	flags.BoolVar(&asJSON, "json", false, "print the result as one JSON object")
-	flags.BoolVarP(&verbose, "verbose", "v", false, "show what the library logs")
+	cmd.Flags().BoolVarP(&verbose, "verbose", "v", false, "show what the library logs")
 	return cmd
 }
 
-func runDemo(cmd *cobra.Command, url string, asJSON, verbose bool) error {
-	progress := demo.NewProgress(cmd.ErrOrStderr())
+func (a *app) demo(ctx context.Context, url string, verbose bool) error {
+	progress := demo.NewProgress(a.err)
 	defer progress.Close()
 	opts := demo.Options{URL: url, Progress: progress}
 	if verbose {
 		opts.Logger = slog.New(slog.NewTextHandler(progress, nil))
 	}
-	report, err := demo.Run(cmd.Context(), opts)
+	report, err := demo.Run(ctx, opts)
 	progress.Close()
 	if report != nil {
 		write := report.WriteText
-		if asJSON {
+		if a.json {
 			write = report.WriteJSON
 		}
-		if writeErr := write(cmd.OutOrStdout()); writeErr != nil {
+		if writeErr := write(a.out); writeErr != nil {
 			return fmt.Errorf("print the result: %w", writeErr)
 		}
 	}
-	if err == nil && !report.Accounted {
+	switch {
+	case err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded):
+		return fmt.Errorf("%w: %w", err, ctx.Err())
+	case err == nil && !report.Accounted:
 		return errUnaccounted
 	}
 	return err

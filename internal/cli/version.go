@@ -8,13 +8,28 @@ import (
 	"github.com/spf13/cobra"
 )
 
-func newVersion() *cobra.Command {
+// versionRow is what version prints with --json.
+type versionRow struct {
+	Version string `json:"version"`
+	Go      string `json:"go"`
+	OS      string `json:"os"`
+	Arch    string `json:"arch"`
+}
+
+func newVersion(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
 		Short: "Print the version",
-		Args:  cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			_, err := fmt.Fprintf(cmd.OutOrStdout(), "xstreamq %s %s %s/%s\n", version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+		Long: `Print the version of xstreamq, the version of Go that built it, and the system it was built for. With --json: an object of
+version, go, os and arch.`,
+		Example: `  xstreamq version
+  xstreamq version --json`,
+		Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			if a.json {
+				return a.print(versionRow{version(), runtime.Version(), runtime.GOOS, runtime.GOARCH})
+			}
+			_, err := fmt.Fprintf(a.out, "xstreamq %s %s %s/%s\n", version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 			return err
 		},
 	}

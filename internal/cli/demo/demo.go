@@ -176,7 +176,8 @@ func (r *run) close() error {
 	_ = stopAll(ctx, r.workers)
 	err := r.publisher.Close()
 	if cleanErr := removeKeys(ctx, r.redis, r.prefix); cleanErr != nil {
-		err = errors.Join(err, fmt.Errorf("remove the keys under %q: %w", r.prefix, cleanErr))
+		err = errors.Join(err, fmt.Errorf("remove the keys: %w", cleanErr))
+		r.progress.Say("remove the keys under %q by hand", r.prefix)
 	} else {
 		r.progress.Say("removed all keys under %q", r.prefix)
 	}
