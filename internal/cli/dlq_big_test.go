@@ -73,7 +73,7 @@ func runWatched(t *testing.T, client rueidis.Client, url string, args ...string)
 		}
 	}
 	cmd := command(t, args...)
-	cmd.Env = append(cmd.Env, "XSTREAMQ_URL="+url)
+	cmd.Env = append(cmd.Env, "XSTREAMQ_URL="+url, "GORACE=atexit_sleep_ms=0")
 	stdout = output(t, cmd)
 	t.Logf("%s: %s of CPU, %d MiB", strings.Join(args[:2], " "), cmd.ProcessState.UserTime()+cmd.ProcessState.SystemTime(), memory(cmd))
 	if used := memory(cmd); used > mostMemory {

@@ -57,7 +57,7 @@ func (d *deadGroup) key(of string) string { return d.prefix + "{q}" + of }
 func (d *deadGroup) command(t *testing.T, url string, args ...string) *exec.Cmd {
 	t.Helper()
 	cmd := command(t, append(args, "--prefix", d.prefix)...)
-	cmd.Env = append(cmd.Env, "XSTREAMQ_URL="+url)
+	cmd.Env = append(cmd.Env, "XSTREAMQ_URL="+url, "GORACE=atexit_sleep_ms=0")
 	return cmd
 }
 

@@ -20,6 +20,7 @@ groups instead. It works on what is dead when it begins, so it ends even if hand
 
 Without IDs it shows what it would redrive and asks; --yes is the answer where nobody can be asked. --canary N redrives N first and
 goes on only when all of these were handled: not when one of them died again, and not after --canary-timeout. It needs a running worker.
+Where there are fewer than N they are all redriven, and nothing waits for them.
 
 Dead letters without a body (no-body, body-lost) cannot be redriven and stay. They, and others that Redis refuses, make the exit
 code 1; those that somebody else redrove or purged meanwhile do not. With --json each dead letter is a line: its id, the result
