@@ -17,7 +17,7 @@ import (
 // Bounds for a dead-letter queue of any length, with room for a slow machine and for the race detector.
 const (
 	slowCall   = "100000" // microseconds that Redis may be busy with one call
-	mostMemory = 400     // MiB of the process
+	mostMemory = 400      // MiB of the process
 )
 
 func TestLongDLQIsReadInBoundedStepsAndMemory(t *testing.T) {
