@@ -41,6 +41,13 @@
 // When the worker dies instead, its leases run out and other workers sweep up the messages: that spends MaxLostLeases. A
 // message keeps its OriginalID, the id that Publish returned, through all of this.
 //
+// # Operating a queue
+//
+// [Client.Depth] counts where the messages of a group are, [Client.Peek] and [Client.DeadLetters] show them, and [Client.Redrive]
+// gives dead letters to their group again. Groups and their workers are seen by [Client.Registered], [Client.Groups] and
+// [Client.Consumers]; a group that is gone for good is removed by [Client.Forget]. These calls are paged, need no Start, and disturb no
+// worker. The command xstreamq does the same.
+//
 // # Promises
 //
 // P1. A message whose Publish returned nil is delivered at least once to every group that exists by then. Until it is
@@ -48,8 +55,9 @@
 // letter. A worker may die between any two commands without losing it or leaving it in two places. After Redis itself lost a
 // group, what was not trimmed yet may come again, whether it was finished, waits or is dead.
 //
-// P2. Only a handler's success, a Discard, or your own deletion of a dead letter ends a message. Nothing is trimmed that some
-// group has not finished with. Dead letters have no cap and no expiry.
+// P2. Only a handler's success, a Discard, or you end a message: by [Client.Purge] of a dead letter, [Client.Cancel] of a delayed
+// message, or [Client.Forget] of a whole group. Nothing is trimmed that some group has not finished with. Dead letters have no
+// cap and no expiry.
 //
 // P3. While a worker lives and its handler runs, no other worker gets the message, up to MaxExtension; also while it waits in
 // the process, and while its outcome is being written. When the worker dies, another one gets it within VisibilityTimeout and

@@ -3,6 +3,7 @@ package xstreamq_test
 import (
 	"os"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -139,12 +140,27 @@ func TestDocumentedContractNames(t *testing.T) {
 // operations.md shows the permissions that the tests of a minimal ACL run with.
 func TestDocumentedPermissions(t *testing.T) {
 	t.Parallel()
+	text := readDoc(t, "docs/operations.md")
+	tasks := map[string]string{}
+	commands := docColumn(t, text, "task", 1)
+	for i, task := range docColumn(t, text, "task", 0) {
+		tasks[task] = commands[i]
+	}
+	if diff := cmp.Diff(aclTasks, tasks); diff != "" {
+		t.Errorf("permissions for tasks (-tested +docs/operations.md):\n%s", diff)
+	}
+	operator := aclOperatorKeys + " " + aclLooker
+	for _, commands := range aclTasks {
+		operator += " " + commands
+	}
 	want := map[string]string{
 		"publisher": aclPublisherKeys + " " + aclPublisher,
 		"worker":    aclWorkerKeys + " " + aclWorker,
+		"looker":    aclOperatorKeys + " " + aclLooker,
+		"operator":  operator,
 	}
 	shown := map[string]string{}
-	for _, block := range docBlocks(readDoc(t, "docs/operations.md")) {
+	for _, block := range docBlocks(text) {
 		if block.language != "acl" {
 			continue
 		}
@@ -164,7 +180,10 @@ func TestDocumentedPermissions(t *testing.T) {
 	}
 }
 
-func sortedWords(s string) string { return strings.Join(slices.Sorted(strings.FieldsSeq(s)), "\n") }
+// sortedWords are the words of a text, each once.
+func sortedWords(s string) string {
+	return strings.Join(slices.Compact(slices.Sorted(strings.FieldsSeq(s))), "\n")
+}
 
 // The README names every module that go.mod requires directly, and no other.
 func TestDocumentedModules(t *testing.T) {
@@ -179,13 +198,30 @@ func TestDocumentedModules(t *testing.T) {
 	var named []string
 	for _, cell := range docColumn(t, readDoc(t, "README.md"), "part", 1) {
 		for _, match := range regexp.MustCompile("`?([a-z.]+/[a-z0-9/-]+)").FindAllStringSubmatch(cell, -1) {
-			if match[1] != "golang.org/x/sys" {
-				named = append(named, match[1])
-			}
+			named = append(named, match[1])
 		}
 	}
 	slices.Sort(named)
+	named = slices.Compact(named)
 	if diff := cmp.Diff(required, named); diff != "" {
 		t.Errorf("modules (-go.mod +README):\n%s", diff)
+	}
+}
+
+// The README lists what can be done on a client besides running it, in the order in which a reader meets it.
+func TestDocumentedOperations(t *testing.T) {
+	t.Parallel()
+	running := []string{"Start", "Run", "Stop", "Close", "Health", "Healthy", "HealthHandler"}
+	var methods []string
+	client := reflect.TypeFor[*xstreamq.Client]()
+	for i := range client.NumMethod() {
+		if name := client.Method(i).Name; !slices.Contains(running, name) {
+			methods = append(methods, name)
+		}
+	}
+	listed := docColumn(t, readDoc(t, "README.md"), "on a `Client`", 0)
+	slices.Sort(listed)
+	if diff := cmp.Diff(methods, listed); diff != "" {
+		t.Errorf("methods of Client (-code +README):\n%s", diff)
 	}
 }

@@ -96,8 +96,8 @@ func (tr *transcript) compare(step transcriptStep, got string) {
 	}
 }
 
-// The redis-cli transcripts of the documents are true, word for word: with redis-cli, where there is one, and with a plain
-// client that prints like it.
+// The redis-cli transcripts of the contract are true, word for word: with redis-cli, where there is one, and with a plain
+// client that prints like it. Those of other documents are the command line's to test.
 func TestDocumentedTranscripts(t *testing.T) {
 	t.Parallel()
 	senders := map[string]func(*testing.T, *redistest.Server) func(string) string{"plain client": plainSender}
@@ -107,23 +107,17 @@ func TestDocumentedTranscripts(t *testing.T) {
 		t.Log("redis-cli is not on PATH: its commands are sent by a plain client only")
 	}
 	for name, sender := range senders {
-		for _, document := range []string{"docs/contract.md", "docs/operations.md"} {
-			t.Run(document+" "+name, func(t *testing.T) {
-				t.Parallel()
-				steps := transcriptOf(readDoc(t, document))
-				if len(steps) < 4 {
-					t.Fatalf("%d steps", len(steps))
-				}
-				server := redistest.Start(t, redistest.Options{})
-				send := sender(t, server)
-				if document != "docs/contract.md" {
-					send(transcriptOf(readDoc(t, "docs/contract.md"))[0].command) // something to work on
-				}
-				tr := transcript{t: t, send: send, here: map[string]string{}}
-				tr.work = func() { transcriptWorker(t, server.URL()) }
-				tr.play(steps)
-			})
-		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			steps := transcriptOf(readDoc(t, "docs/contract.md"))
+			if len(steps) < 4 {
+				t.Fatalf("%d steps", len(steps))
+			}
+			server := redistest.Start(t, redistest.Options{})
+			tr := transcript{t: t, send: sender(t, server), here: map[string]string{}}
+			tr.work = func() { transcriptWorker(t, server.URL()) }
+			tr.play(steps)
+		})
 	}
 }
 

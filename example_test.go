@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"sync/atomic"
 	"time"
 
 	"github.com/xstreamq/xstreamq"
@@ -182,4 +183,140 @@ func ExampleClient_HealthHandler() {
 	// /livez 200 {"healthy":true}
 	// /readyz 503 {"healthy":false,"problems":["the client is stopped or draining"]}
 	// /livez 200 {"healthy":true}
+}
+
+// Where the messages of a group are, before any worker of it runs.
+func ExampleClient_Depth() {
+	url, prefix, done := redistest.Example()
+	defer done()
+	client, err := xstreamq.Open(url, xstreamq.Config{KeyPrefix: prefix})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer client.Close()
+	purchases, err := xstreamq.NewQueue[Purchase](client, "purchases")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	ctx := context.Background()
+	for _, r := range purchases.PublishBatch(ctx, []xstreamq.Outgoing[Purchase]{
+		{Body: Purchase{ID: 1, Item: "tea"}},
+		{Body: Purchase{ID: 2, Item: "jam"}},
+		{Body: Purchase{ID: 3, Item: "milk"}, Options: []xstreamq.PublishOption{xstreamq.WithDelay(time.Hour)}},
+	}) {
+		if r.Err != nil {
+			fmt.Println(r.Err)
+			return
+		}
+	}
+	depth, err := client.Depth(ctx, "purchases", "") // of no group: what a new one would be given
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(depth.Backlog, "wait,", depth.Delayed, "delayed")
+	_, err = client.Depth(ctx, "purchases", "billing")
+	fmt.Println("no such group:", errors.Is(err, xstreamq.ErrNoGroup))
+	// Output:
+	// 2 wait, 1 delayed
+	// no such group: true
+}
+
+// Messages can be looked at without consuming them.
+func ExampleClient_Peek() {
+	url, prefix, done := redistest.Example()
+	defer done()
+	client, err := xstreamq.Open(url, xstreamq.Config{KeyPrefix: prefix})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer client.Close()
+	purchases, err := xstreamq.NewQueue[Purchase](client, "purchases")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	ctx := context.Background()
+	for i, item := range []string{"tea", "jam", "milk"} {
+		if _, err := purchases.Publish(ctx, Purchase{ID: i, Item: item}, xstreamq.WithHeader("tenant", "acme")); err != nil {
+			fmt.Println(err)
+			return
+		}
+	}
+	next, err := client.Peek(ctx, "purchases", "", xstreamq.PeekOptions{Count: 2})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, m := range next {
+		fmt.Printf("%s of %s\n", m.Body, m.Header["tenant"])
+	}
+	// Output:
+	// {"id":0,"item":"tea"} of acme
+	// {"id":1,"item":"jam"} of acme
+}
+
+// Dead letters are looked at, and when their cause is gone, given to their group again.
+func ExampleClient_RedriveAll() {
+	url, prefix, done := redistest.Example()
+	defer done()
+	client, err := xstreamq.Open(url, xstreamq.Config{KeyPrefix: prefix})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer client.Close()
+	purchases, err := xstreamq.NewQueue[Purchase](client, "purchases")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	var priced atomic.Bool
+	buried, billed := make(chan struct{}, 2), make(chan Purchase, 2)
+	_, err = purchases.Subscribe("billing", func(_ context.Context, m *xstreamq.Message[Purchase]) error {
+		if !priced.Load() {
+			return xstreamq.DeadLetter(fmt.Errorf("no price for %s", m.Body.Item))
+		}
+		billed <- m.Body
+		return nil
+	}, xstreamq.SubscribeOptions{OnDeadLetter: func(context.Context, xstreamq.DeadMessage) { buried <- struct{}{} }})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	ctx := context.Background()
+	if err := client.Start(ctx); err != nil {
+		fmt.Println(err)
+		return
+	}
+	for i, item := range []string{"tea", "jam"} {
+		if _, err := purchases.Publish(ctx, Purchase{ID: i, Item: item}); err != nil {
+			fmt.Println(err)
+			return
+		}
+		<-buried
+	}
+	for d, err := range client.DeadLetters(ctx, "purchases", "billing", xstreamq.DeadFilter{Error: "no price"}) {
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Printf("%s: %s: %s\n", d.Reason, d.Error, d.Body)
+	}
+	priced.Store(true)
+	result, err := client.RedriveAll(ctx, "purchases", "billing", xstreamq.RedriveAllOptions{
+		Filter: xstreamq.DeadFilter{Error: "no price", JSON: map[string]string{"$.item": "jam"}},
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(len(result.Redriven), "redriven, billed:", (<-billed).Item)
+	// Output:
+	// rejected: no price for tea: {"id":0,"item":"tea"}
+	// rejected: no price for jam: {"id":1,"item":"jam"}
+	// 1 redriven, billed: jam
 }

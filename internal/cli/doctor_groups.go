@@ -136,7 +136,7 @@ func checkRow(s *groupState, now time.Time) *finding {
 	switch {
 	case r.LastSeen.IsZero():
 		f = note(check, "its row cannot be read", "start a worker of it, which writes it anew")
-	case now.Sub(r.LastSeen) > unseenFor && !s.worked(now) && s.waiting(now) == "":
+	case now.Sub(r.LastSeen) > unseenFor && s.workers == 0 && s.waiting(now) == "":
 		f = note(check, "no worker was seen for "+short(now.Sub(r.LastSeen)), "nothing, if it runs now and then; if it is gone for good: "+s.command("forget"))
 	default:
 		return nil

@@ -24,8 +24,8 @@ With QUEUE it looks at the groups of that queue alone, with QUEUE GROUP at that 
              what has waited for 15s; or its consumer group is missing from the stream
 
 What a group is doing is looked at twice, up to half a second apart, if something waits in it: "moving" is progress between the two, "still"
-is none, which is healthy while handlers are busy. Live workers are those that gave a sign of life within their lease or 15s. Before
-Redis 7.2 one that has nothing to do gives none, but it is seen in the registry, where each notes itself every minute.
+is none, which is healthy while handlers are busy. A worker is alive when it gave a sign of life within its lease or 15s, whichever
+is longer.
 
 It looks at Redis from outside. What a worker knows of itself, its own probe says: see HealthHandler in the Go package. Nothing is
 changed. --json prints one object.`

@@ -21,28 +21,19 @@ const (
 	seenSlack = 90 * time.Second
 )
 
-// seen reports that a worker noted itself lately. Before Redis 7.2 that is the only sign of one that has nothing to do.
+// seen reports that a worker noted itself lately.
 func (s *groupState) seen(now time.Time) bool {
 	r := s.registration
 	return r != nil && !r.LastSeen.IsZero() && now.Sub(r.LastSeen) < seenSlack
 }
 
-// worked reports whether a worker is there.
-func (s *groupState) worked(now time.Time) bool { return s.workers > 0 || s.seen(now) }
-
-// unattended says what waits for a worker when none takes it; empty: nothing does. A worker with nothing to do would have read it
-// by the second look, and one with enough to do renews leases; only without leases it cannot be told.
+// unattended says what waits for a worker when none is alive; empty: nothing does. One without leases gives no sign of life while its
+// handlers are busy, but notes itself in the registry.
 func (s *groupState) unattended(now time.Time) string {
 	noLeases := s.registration != nil && s.registration.VisibilityTimeout == 0
-	if s.workers > 0 || s.progress == moving || noLeases && s.seen(now) {
-		return ""
-	}
 	waiting := s.waiting(now)
-	switch {
-	case waiting == "":
+	if waiting == "" || s.workers > 0 || s.progress == moving || noLeases && s.seen(now) {
 		return ""
-	case s.seen(now):
-		return "messages wait (" + waiting + ") and no worker takes them"
 	}
 	return "messages wait (" + waiting + ") and no worker is alive"
 }
@@ -154,7 +145,7 @@ func (a *app) groupHealth(s *groupState, now time.Time) groupHealth {
 // crew says who works on it.
 func (s *groupState) crew(now time.Time) string {
 	if s.workers == 0 && s.seen(now) {
-		return "a worker was seen " + short(now.Sub(s.registration.LastSeen)) + " ago"
+		return "no worker, the last seen " + short(now.Sub(s.registration.LastSeen)) + " ago"
 	}
 	return plural(s.workers, "worker", "workers")
 }
