@@ -3,7 +3,7 @@
 GO           ?= go
 TESTFLAGS    ?=
 TEST_TIMEOUT ?= 10m
-GENERATED    := '*_gen.go'
+GENERATED    := '*_gen.go' 'docs/cli/*.md'
 
 .DEFAULT_GOAL := help
 
@@ -31,7 +31,7 @@ bench: ## Compare the engine with bare rueidis loops on this machine
 	$(GO) run ./internal/enginebench
 
 .PHONY: generate
-generate: ## Rewrite the generated Go code from lua/
+generate: ## Rewrite the Go code made from lua/, and docs/cli made from the commands
 	$(GO) generate ./...
 
 .PHONY: verify

@@ -126,7 +126,7 @@ func (a *app) bounded(cmd *cobra.Command, limit time.Duration, run func(context.
 	return err
 }
 
-// server connects for what the queues' client does not ask: about Redis itself. Close it; that takes a second at most. It ends
+// server connects for what the queues' client does not ask: about Redis itself. Close it: that takes a second at most. Connecting ends
 // with the command.
 func (a *app) server() (rueidis.Client, error) {
 	opts, err := a.conn.options()
@@ -135,6 +135,7 @@ func (a *app) server() (rueidis.Client, error) {
 	}
 	opts.DisableCache = true
 	opts.AlwaysPipelining = true // so that deadlines end commands, not connections
+	opts.PipelineMultiplex = -1  // one connection, since each takes a second to close while Redis is silent
 	client, err := opening(a.ctx, opts.InitAddress, func() (rueidis.Client, error) {
 		client, err := rueidis.NewClient(opts)
 		if err == nil {
@@ -148,26 +149,7 @@ func (a *app) server() (rueidis.Client, error) {
 	if err != nil {
 		return nil, silentInTLS(opts, err)
 	}
-	return hasty{client}, nil
-}
-
-// closeTimeout is how long hasty waits.
-const closeTimeout = time.Second
-
-// hasty is a connection whose Close does not wait for the answers of a silent server.
-type hasty struct{ rueidis.Client }
-
-// Close implements rueidis.Client.
-func (h hasty) Close() {
-	closed := make(chan struct{})
-	go func() {
-		h.Client.Close()
-		close(closed)
-	}()
-	select {
-	case <-closed:
-	case <-time.After(closeTimeout):
-	}
+	return client, nil
 }
 
 // colors reports whether the output may have some.

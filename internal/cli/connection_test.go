@@ -133,12 +133,7 @@ func TestUnusableFiles(t *testing.T) {
 
 func TestUnixSocket(t *testing.T) {
 	t.Parallel()
-	dir, err := os.MkdirTemp("", "xstreamq") // the path of a socket must be short
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	socket := filepath.Join(dir, "redis.sock")
+	socket := filepath.Join(t.TempDir(), "redis.sock")
 	server := redistest.Start(t, redistest.Options{Args: []string{"--unixsocket", socket}})
 	do(t, redistest.Dial(t, server.URL()), "HSET", "xstreamq:registry", "orders/shipping", "{}")
 	if got := run(t, "ls", "--json", "--url", "unix://"+socket); got.code != 0 || !strings.Contains(got.stdout, "shipping") || got.stderr != "" {
@@ -178,7 +173,57 @@ func TestSilentServerHoldsNobody(t *testing.T) {
 				!strings.Contains(got.stderr, "300ms") {
 				t.Errorf("%+v; want an error that names --timeout", got)
 			}
+			began = time.Now()
+			got = run(t, "__complete", "--url", url, "depth", "")
+			if took := time.Since(began); took > completeTimeout+2*time.Second || got.code != 0 || got.stdout != ":4\n" {
+				t.Errorf("completion: %+v after %s; want nothing after %s", got, took, completeTimeout)
+			}
 		})
+	}
+}
+
+// The connection for questions about Redis itself is closed in about a second, also while Redis owes an answer.
+func TestServerConnectionClosesInTime(t *testing.T) {
+	t.Parallel()
+	redis := redistest.Start(t, redistest.Options{})
+	a := &app{ctx: t.Context(), conn: *flagged(t, "--url", redis.URL())}
+	client, err := a.server()
+	if err != nil {
+		t.Fatal(err)
+	}
+	redis.Pause()
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	if err := client.Do(ctx, client.B().Ping().Build()).Error(); !errors.Is(err, context.DeadlineExceeded) {
+		t.Fatalf("PING to a silent server: %v", err)
+	}
+	began := time.Now()
+	client.Close()
+	if took := time.Since(began); took > 3*time.Second {
+		t.Errorf("it took %s", took)
+	}
+	redis.Resume() // its goroutines end then
+}
+
+// A server that goes away shows at once: nothing is tried again until the time is up.
+func TestServerLostShowsAtOnce(t *testing.T) {
+	t.Parallel()
+	redis := redistest.Start(t, redistest.Options{})
+	do(t, redistest.Dial(t, redis.URL()), "HSET", "xstreamq:registry", "orders/shipping", "{}")
+	a := &app{ctx: t.Context(), conn: *flagged(t, "--url", redis.URL())}
+	client, err := a.open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	if _, err := client.Registered(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	redis.Kill()
+	began := time.Now()
+	_, err = client.Registered(t.Context())
+	if took := time.Since(began); err == nil || errors.Is(err, context.DeadlineExceeded) || took > 3*time.Second {
+		t.Errorf("%v after %s", err, took)
 	}
 }
 

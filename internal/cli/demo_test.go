@@ -187,3 +187,15 @@ func TestDemoServerVanishes(t *testing.T) {
 		t.Errorf("exit code %d, stdout %q, stderr:\n%s", code, stdout.String(), stderr.String())
 	}
 }
+
+// TestDemoTimeout checks that --timeout ends the demonstration in order.
+func TestDemoTimeout(t *testing.T) {
+	t.Parallel()
+	name := file(t, redistest.URL(t))
+	got := run(t, "demo", "--json", "--url-file", name, "--timeout", "1s")
+	lines := strings.SplitAfter(got.stderr, "\n")
+	if last := lines[max(0, len(lines)-2)]; got.code != 1 || got.stdout != "" || notOneLine(last) != "" || !strings.Contains(last, "--timeout") {
+		t.Errorf("exit code %d, stdout %q, stderr:\n%s", got.code, got.stdout, got.stderr)
+	}
+	noKeys(t, got.stderr)
+}

@@ -172,7 +172,9 @@ func TestTLS(t *testing.T) {
 			if got.code != 1 || got.stdout != "" || notOneLine(got.stderr) != "" || !strings.Contains(got.stderr, c.want) {
 				t.Errorf("%+v, want one line that says %q", got, c.want)
 			}
-			if address := strings.SplitN(strings.TrimPrefix(strings.TrimPrefix(c.args[1], "redis://"), "rediss://"), "?", 2)[0]; !strings.Contains(got.stderr, address) {
+			_, address, _ := strings.Cut(c.args[1], "://")
+			address, _, _ = strings.Cut(address, "?")
+			if !strings.Contains(got.stderr, address) {
 				t.Errorf("%q does not name the address", got.stderr)
 			}
 		})
