@@ -36,6 +36,7 @@ type bar struct {
 
 const (
 	barWidth    = 30
+	besideBar   = 60 // what is written beside it at most; a line that wraps could not be taken away
 	barInterval = 100 * time.Millisecond
 )
 
@@ -48,7 +49,7 @@ func (b *bar) begin(w io.Writer, what string, total int) {
 	b.shown = progressbar.NewOptions(total,
 		progressbar.OptionSetWriter(w),
 		progressbar.OptionSetDescription(what),
-		progressbar.OptionSetWidth(barWidth),
+		progressbar.OptionSetWidth(max(0, min(barWidth, terminalWidth(w)-besideBar))),
 		progressbar.OptionShowCount(),
 		progressbar.OptionShowIts(),
 		progressbar.OptionSetItsString("msg"),
