@@ -12,7 +12,7 @@ import (
 	"github.com/xstreamq/xstreamq/internal/wire"
 )
 
-// DeadMessage is a dead letter as OnDeadLetter gets it.
+// DeadMessage is a dead letter, as OnDeadLetter and DeadLetters show it.
 type DeadMessage struct {
 	Queue, Group string
 	// ID is its id in the dead-letter stream.
@@ -44,21 +44,14 @@ func deadMessage(e *wire.Entry, queue, group string) DeadMessage {
 func (s *subscription) readDead(ctx context.Context, id string) (DeadMessage, error) {
 	ctx, cancel := context.WithTimeout(ctx, commandTimeout)
 	defer cancel()
-	rc := s.client.redis
-	found, err := rc.Do(ctx, rc.B().Xrange().Key(s.queueLane.keys.DLQ).Start(id).End(id).Build()).ToArray()
+	d, found, err := s.client.deadByID(ctx, s.queue, s.group, id)
 	if err != nil {
-		return DeadMessage{}, fmt.Errorf("reading dead letter %s: %w", id, err)
+		return d, fmt.Errorf("reading dead letter %s: %w", id, err)
 	}
-	if len(found) == 0 {
-		return DeadMessage{}, fmt.Errorf("dead letter %s is gone", id)
+	if !found {
+		return d, fmt.Errorf("dead letter %s is gone", id)
 	}
-	_, fields, err := splitEntry(found[0])
-	if err != nil {
-		return DeadMessage{}, err
-	}
-	var e wire.Entry
-	e.Decode(id, fields, true)
-	return deadMessage(&e, s.queue, s.group), nil
+	return d, nil
 }
 
 // deathsKept is how many dead letters wait for OnDeadLetter at most.

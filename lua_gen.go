@@ -120,8 +120,118 @@ func runAck(ctx context.Context, c rueidis.Client, k keys.Set, a ackArgs) rueidi
 	return ackScript.Exec(ctx, c, []string{k.Source, k.Done}, args)
 }
 
+// cancelSHA is the SHA1 of cancelSource, by which a server knows the script.
+const cancelSHA = "f4b5f9b98496ccbebeb33d15bbd90d6586d4fa2b"
+
+// cancelSource is lua/cancel.lua with its includes, without comments.
+const cancelSource = `local function now_ms()
+  local t = redis.call('TIME')
+  return tonumber(t[1]) * 1000 + math.floor(tonumber(t[2]) / 1000)
+end
+local function whole(n)
+  return string.format('%.0f', n)
+end
+local function mistyped(key, want)
+  local is = redis.call('TYPE', key)
+  if type(is) == 'table' then
+    is = is.ok
+  end
+  if is == 'none' or is == want then
+    return nil
+  end
+  return 'XQTYPE key ' .. key .. ' holds a ' .. is .. ', not a ' .. want
+end
+local function demand(key, want)
+  local wrong = mistyped(key, want)
+  if wrong then
+    error(wrong, 0)
+  end
+end
+local function text_of(err)
+  if type(err) == 'table' then
+    return err.err or 'unknown error'
+  end
+  return tostring(err)
+end
+local function probe(stream, group)
+  redis.call('XACK', stream, group, '0-0')
+end
+local delayed, prefix = KEYS[1], ARGV[1] .. '\0'
+local wrong = mistyped(delayed, 'zset')
+if wrong then
+  return redis.error_reply(wrong)
+end
+local function before(member)
+  for i = 1, #prefix do
+    local a, b = string.byte(member, i) or -1, string.byte(prefix, i)
+    if a ~= b then
+      return a < b
+    end
+  end
+  return false
+end
+local due = string.match(ARGV[1], '^d(%d+)%-')
+local high = redis.call('ZCOUNT', delayed, '-inf', due)
+local low = high - redis.call('ZCOUNT', delayed, due, due)
+local member
+local seen = 0
+while low < high do
+  local middle = math.floor((low + high) / 2)
+  local found = redis.call('ZRANGE', delayed, middle, middle)[1]
+  seen = seen + #found
+  if seen > 2097152 then
+    return 0
+  end
+  if before(found) then
+    low = middle + 1
+  else
+    high, member = middle, found
+  end
+end
+if not member or string.sub(member, 1, #prefix) ~= prefix then
+  return 0
+end
+return redis.call('ZREM', delayed, member)
+`
+
+// cancelScript sends cancelSHA, and the source to a server that does not know
+// it. The client does not send it again by itself: when the connection breaks
+// before the reply comes, it has run once or not at all, and the error leaves
+// open which.
+var cancelScript = rueidis.NewLuaScript(cancelSource)
+
+// Replies of runCancel.
+const (
+	// It was there, and is gone.
+	cancelCancelled int64 = 1
+	// It was not found where it should be.
+	cancelUnfound int64 = 0
+)
+
+// cancelArgs are the arguments of runCancel.
+type cancelArgs struct {
+	// D<due ms>-<nonce>.
+	ID string
+}
+
+// runCancel takes back a delayed publish by its id.
+//
+// Members of equal score are in order of their bytes, and begin with their id: it is found by halving among those that are due at the
+// time that its id says, so a call reads few of them. Where these are large it gives up: the caller then looks through the set, which reads
+// no bodies.
+//
+// Keys:
+//   - Delayed: zset of delayed publishes
+//
+// Replies:
+//   - cancelCancelled: it was there, and is gone
+//   - cancelUnfound: it was not found where it should be
+func runCancel(ctx context.Context, c rueidis.Client, k keys.Set, a cancelArgs) rueidis.RedisResult {
+	return cancelScript.Exec(ctx, c, []string{k.Delayed}, []string{a.ID})
+}
+
 // compactSHA is the SHA1 of compactSource, by which a server knows the script.
-const compactSHA = "ed3167d76aaacedfe2074403db234ba78cd4715e"
+const compactSHA = "3eff740d5fc1fbc834e3d49384647afdc4ab14e0"
 
 // compactSource is lua/compact.lua with its includes, without comments.
 const compactSource = `local function now_ms()
@@ -156,7 +266,9 @@ end
 local function probe(stream, group)
   redis.call('XACK', stream, group, '0-0')
 end
-local queue, retain, limit = KEYS[1], tonumber(ARGV[1]), tonumber(ARGV[2])
+local queue, retain = KEYS[1], tonumber(ARGV[1])
+local ENTRIES, BYTES = 5000, 8 * 1048576
+local STEP = 32
 local function parts(id)
   local dash = string.find(id, '-', 1, true) or #id + 1
   return string.sub(id, 1, dash - 1), string.sub(id, dash + 1)
@@ -169,8 +281,12 @@ local function less(a, b)
   end
   return #as < #bs or #as == #bs and as < bs
 end
+local wrong = mistyped(queue, 'stream')
+if wrong then
+  return redis.error_reply(wrong)
+end
 if redis.call('EXISTS', queue) == 0 then
-  return {0, ''}
+  return {0, '', 0}
 end
 local bound, present = nil, {}
 local groups = redis.call('XINFO', 'GROUPS', queue)
@@ -192,11 +308,11 @@ for i = 1, #groups do
   end
 end
 if not bound then
-  return {0, 'none'}
+  return {0, 'none', 0}
 end
-for i = 3, #ARGV do
+for i = 2, #ARGV do
   if not present[ARGV[i]] then
-    return {0, ARGV[i]}
+    return {0, ARGV[i], 0}
   end
 end
 if retain > 0 then
@@ -205,7 +321,34 @@ if retain > 0 then
     bound = oldest
   end
 end
-return {redis.call('XTRIM', queue, 'MINID', '~', bound, 'LIMIT', limit), ''}
+local function trim(entries)
+  local n = 0
+  while n == 0 and entries < 2 * ENTRIES do
+    n = redis.call('XTRIM', queue, 'MINID', '~', bound, 'LIMIT', whole(entries))
+    entries = entries * 1.5
+  end
+  return n
+end
+local function first_size()
+  local found = redis.call('XRANGE', queue, '-', '+', 'COUNT', 1)[1]
+  local size = 0
+  for i = 1, #(found and found[2] or {}) do
+    size = size + #found[2][i]
+  end
+  return size
+end
+local trimmed, freed, step = 0, 0, 8
+repeat
+  local n = trim(step)
+  if n == 0 then
+    return {trimmed, '', 0}
+  end
+  trimmed = trimmed + n
+  local size = first_size()
+  freed = freed + n * size
+  step = math.max(1, math.min(math.random(STEP / 2, STEP), (BYTES - freed) / math.max(1, size)))
+until trimmed >= ENTRIES or freed >= BYTES
+return {trimmed, '', 1}
 `
 
 // compactScript sends compactSHA, and the source to a server that does not know
@@ -218,8 +361,6 @@ var compactScript = rueidis.NewLuaScript(compactSource)
 type compactArgs struct {
 	// Ms that finished entries are kept.
 	Retain int64
-	// Entries to trim at most.
-	Limit int64
 	// Registered groups of the queue.
 	Groups []string
 }
@@ -230,16 +371,112 @@ type compactArgs struct {
 // Nothing is trimmed without a group, or while a registered one is missing. No lock and no write but XTRIM: it must work
 // when the server is full.
 //
+// What blocks the server is freeing the nodes of the stream: about a microsecond each, and 0.1 to 0.5 ms per MiB. Redis knows no limit in
+// bytes, so it goes in steps, each as long as the entry behind the one before makes it seem right.
+//
 // Keys:
 //   - Queue: stream
 //
 // Replies:
-//   - how many were trimmed, and what blocks it: empty, "none", or the name of the missing group
+//   - how many were trimmed, what blocks it: empty, "none", or the name of the missing group, and whether there is more to trim: 1, 0
 func runCompact(ctx context.Context, c rueidis.Client, k keys.Set, a compactArgs) rueidis.RedisResult {
-	args := make([]string, 0, 2+len(a.Groups))
-	args = append(args, strconv.FormatInt(a.Retain, 10), strconv.FormatInt(a.Limit, 10))
+	args := make([]string, 0, 1+len(a.Groups))
+	args = append(args, strconv.FormatInt(a.Retain, 10))
 	args = append(args, a.Groups...)
 	return compactScript.Exec(ctx, c, []string{k.Queue}, args)
+}
+
+// countSHA is the SHA1 of countSource, by which a server knows the script.
+const countSHA = "b91d483618b2cfb0246dea6a8b2f6869bf11e3a7"
+
+// countSource is lua/count.lua with its includes, without comments.
+const countSource = `local function now_ms()
+  local t = redis.call('TIME')
+  return tonumber(t[1]) * 1000 + math.floor(tonumber(t[2]) / 1000)
+end
+local function whole(n)
+  return string.format('%.0f', n)
+end
+local function mistyped(key, want)
+  local is = redis.call('TYPE', key)
+  if type(is) == 'table' then
+    is = is.ok
+  end
+  if is == 'none' or is == want then
+    return nil
+  end
+  return 'XQTYPE key ' .. key .. ' holds a ' .. is .. ', not a ' .. want
+end
+local function demand(key, want)
+  local wrong = mistyped(key, want)
+  if wrong then
+    error(wrong, 0)
+  end
+end
+local function text_of(err)
+  if type(err) == 'table' then
+    return err.err or 'unknown error'
+  end
+  return tostring(err)
+end
+local function probe(stream, group)
+  redis.call('XACK', stream, group, '0-0')
+end
+local queue, to, most = KEYS[1], ARGV[2], tonumber(ARGV[3])
+local BYTES = 1048576
+local wrong = mistyped(queue, 'stream')
+if wrong then
+  return redis.error_reply(wrong)
+end
+local at, seen, copied, take = ARGV[1], 0, 0, 1
+while true do
+  local found = redis.call('XRANGE', queue, at, to, 'COUNT', take + 1)
+  if #found == 0 or found[1][1] ~= at then
+    return {0, 0, ''}
+  end
+  seen = seen + #found - 1
+  at = found[#found][1]
+  if #found <= take or at == to then
+    return {1, seen, ''}
+  end
+  for i = 1, #found do
+    for j = 1, #found[i][2] do
+      copied = copied + #found[i][2][j]
+    end
+  end
+  if seen >= most or copied >= BYTES then
+    return {1, seen, at}
+  end
+  take = math.floor((BYTES - copied) * seen / math.max(copied, 1))
+  take = math.max(1, math.min(take, 4 * seen, most - seen))
+end
+`
+
+// countScript sends countSHA, and the source to a server that does not know it.
+// It is idempotent: when the connection breaks before the reply comes, or the
+// server is still loading, the client sends it again until ctx ends, so one
+// call may run it several times.
+var countScript = rueidis.NewLuaScriptRetryable(countSource)
+
+// countArgs are the arguments of runCount.
+type countArgs struct {
+	// Id of an entry; the count begins after it.
+	From string
+	// Last id to count.
+	To string
+	// Entries to count.
+	Most int64
+}
+
+// runCount counts a page of the entries between two ids.
+//
+// Keys:
+//   - Queue: stream
+//
+// Replies:
+//   - 1 if the first entry is there, else 0 and nothing was counted; how many there are; the id to go on from, empty when all are counted. It ends earlier when 1 MiB was looked at
+func runCount(ctx context.Context, c rueidis.Client, k keys.Set, a countArgs) rueidis.RedisResult {
+	return countScript.Exec(ctx, c, []string{k.Queue}, []string{a.From, a.To, strconv.FormatInt(a.Most, 10)})
 }
 
 // createSHA is the SHA1 of createSource, by which a server knows the script.
@@ -319,6 +556,130 @@ type createArgs struct {
 //   - 1 created, 0 it exists
 func runCreate(ctx context.Context, c rueidis.Client, k keys.Set, a createArgs) rueidis.RedisResult {
 	return createScript.Exec(ctx, c, []string{k.Source}, []string{a.Group, a.From})
+}
+
+// depthSHA is the SHA1 of depthSource, by which a server knows the script.
+const depthSHA = "b2688d37934a092431c44977817b135c09cc95b6"
+
+// depthSource is lua/depth.lua with its includes, without comments.
+const depthSource = `local function now_ms()
+  local t = redis.call('TIME')
+  return tonumber(t[1]) * 1000 + math.floor(tonumber(t[2]) / 1000)
+end
+local function whole(n)
+  return string.format('%.0f', n)
+end
+local function mistyped(key, want)
+  local is = redis.call('TYPE', key)
+  if type(is) == 'table' then
+    is = is.ok
+  end
+  if is == 'none' or is == want then
+    return nil
+  end
+  return 'XQTYPE key ' .. key .. ' holds a ' .. is .. ', not a ' .. want
+end
+local function demand(key, want)
+  local wrong = mistyped(key, want)
+  if wrong then
+    error(wrong, 0)
+  end
+end
+local function text_of(err)
+  if type(err) == 'table' then
+    return err.err or 'unknown error'
+  end
+  return tostring(err)
+end
+local function probe(stream, group)
+  redis.call('XACK', stream, group, '0-0')
+end
+local queue, retry = KEYS[1], KEYS[3]
+local wrong = mistyped(queue, 'stream') or mistyped(KEYS[2], 'zset') or mistyped(retry, 'stream')
+  or mistyped(KEYS[4], 'zset') or mistyped(KEYS[5], 'stream')
+if wrong then
+  return redis.error_reply(wrong)
+end
+local function group_of(stream, name)
+  if redis.call('EXISTS', stream) == 1 then
+    local groups = redis.call('XINFO', 'GROUPS', stream)
+    for i = 1, #groups do
+      local g = {}
+      for j = 1, #groups[i], 2 do
+        g[groups[i][j]] = groups[i][j + 1]
+      end
+      if g.name == name then
+        return g
+      end
+    end
+  end
+  return {pending = 0, ['last-delivered-id'] = '0-0'}
+end
+local function id_of(entry)
+  return entry and entry[1] or ''
+end
+local function original(entry)
+  local id = id_of(entry)
+  local fields = entry and entry[2] or {}
+  for i = 1, #fields, 2 do
+    if fields[i] == 'oid' then
+      id = fields[i + 1]
+    end
+  end
+  return id
+end
+local g = group_of(queue, ARGV[1])
+local delivered = g['last-delivered-id']
+local first, newest = '', ''
+local ahead = redis.call('XRANGE', queue, delivered, '+', 'COUNT', 2)
+local undelivered = id_of(ahead[1])
+if undelivered == delivered then
+  undelivered = id_of(ahead[2])
+end
+if undelivered ~= '' then
+  first = id_of(redis.call('XRANGE', queue, '-', '+', 'COUNT', 1)[1])
+  if first ~= undelivered then
+    newest = id_of(redis.call('XREVRANGE', queue, '+', '-', 'COUNT', 1)[1])
+  end
+end
+local oldest = g.pending > 0 and id_of(redis.call('XPENDING', queue, ARGV[1], '-', '+', 1)[1]) or ''
+return {
+  now_ms(), g.name and 1 or 0,
+  redis.call('XLEN', queue), g.pending, g.lag or -1, delivered, first, undelivered, newest, oldest,
+  redis.call('XLEN', retry), group_of(retry, ARGV[2]).pending, original(redis.call('XRANGE', retry, '-', '+', 'COUNT', 1)[1]),
+  redis.call('ZCARD', KEYS[2]), redis.call('ZCARD', KEYS[4]), redis.call('XLEN', KEYS[5]),
+}
+`
+
+// depthScript sends depthSHA, and the source to a server that does not know it.
+// It is idempotent: when the connection breaks before the reply comes, or the
+// server is still loading, the client sends it again until ctx ends, so one
+// call may run it several times.
+var depthScript = rueidis.NewLuaScriptRetryable(depthSource)
+
+// depthArgs are the arguments of runDepth.
+type depthArgs struct {
+	// Consumer group of Queue.
+	Group string
+	// Consumer group of Retry.
+	RetryGroup string
+}
+
+// runDepth counts where the messages of a group are, all at one moment.
+//
+// No part of it takes longer the more there is. What the server does not know of the undelivered is counted by count.
+//
+// Keys:
+//   - Queue: stream
+//   - Delayed: zset of delayed publishes
+//   - Retry: stream of redeliveries
+//   - Backoff: zset of messages that wait
+//   - DLQ: stream of dead letters
+//
+// Replies:
+//   - server ms, 1 if the group is on Queue; of Queue: length, pending, lag as the server says it (-1 = it does not), ids of the last delivered entry, the first, the first undelivered, the last, and the oldest pending one; of Retry: length, pending, id of the first message; counts of Delayed, Backoff and DLQ. Ids are empty where there is none, and where nothing depends on them
+func runDepth(ctx context.Context, c rueidis.Client, k keys.Set, a depthArgs) rueidis.RedisResult {
+	return depthScript.Exec(ctx, c, []string{k.Queue, k.Delayed, k.Retry, k.Backoff, k.DLQ}, []string{a.Group, a.RetryGroup})
 }
 
 // extendSHA is the SHA1 of extendSource, by which a server knows the script.
@@ -663,6 +1024,305 @@ type failArgs struct {
 //   - failMissing: it is gone from Source and held is empty; nothing changed
 func runFail(ctx context.Context, c rueidis.Client, k keys.Set, a failArgs) rueidis.RedisResult {
 	return failScript.Exec(ctx, c, []string{k.Source, k.Backoff, k.DLQ}, []string{a.Group, a.Consumer, a.ID, luaBool(a.Ours), strconv.FormatInt(a.Spend, 10), strconv.FormatInt(a.Budget, 10), strconv.FormatInt(a.Delay, 10), a.Reason, a.Err, a.Held})
+}
+
+// findSHA is the SHA1 of findSource, by which a server knows the script.
+const findSHA = "2298f67d1bc22edcca59bfe5537b91680eba36b9"
+
+// findSource is lua/find.lua with its includes, without comments.
+const findSource = `local function now_ms()
+  local t = redis.call('TIME')
+  return tonumber(t[1]) * 1000 + math.floor(tonumber(t[2]) / 1000)
+end
+local function whole(n)
+  return string.format('%.0f', n)
+end
+local function mistyped(key, want)
+  local is = redis.call('TYPE', key)
+  if type(is) == 'table' then
+    is = is.ok
+  end
+  if is == 'none' or is == want then
+    return nil
+  end
+  return 'XQTYPE key ' .. key .. ' holds a ' .. is .. ', not a ' .. want
+end
+local function demand(key, want)
+  local wrong = mistyped(key, want)
+  if wrong then
+    error(wrong, 0)
+  end
+end
+local function text_of(err)
+  if type(err) == 'table' then
+    return err.err or 'unknown error'
+  end
+  return tostring(err)
+end
+local function probe(stream, group)
+  redis.call('XACK', stream, group, '0-0')
+end
+local retry, backoff = KEYS[1], KEYS[2]
+local from, due, skip = ARGV[1], ARGV[2], tonumber(ARGV[3])
+local wrong = mistyped(retry, 'stream') or mistyped(backoff, 'zset')
+if wrong then
+  return redis.error_reply(wrong)
+end
+local ITEMS, BYTES = 500, 524288
+local sought, left, found = {}, 0, {}
+for i = 4, #ARGV do
+  if not sought[ARGV[i]] then
+    sought[ARGV[i]] = true
+    left = left + 1
+  end
+end
+local function note(id, at)
+  if sought[id] then
+    sought[id] = nil
+    left = left - 1
+    found[#found + 1] = id
+    found[#found + 1] = at
+  end
+end
+local function next_page(looked, copied)
+  local fit = math.floor((BYTES - copied) * looked / math.max(copied, 1))
+  return math.max(1, math.min(fit, 4 * looked, ITEMS - looked))
+end
+local function read_retry()
+  local looked, copied, take, last, again = 0, 0, 4, '', 0
+  while left > 0 and looked < ITEMS and copied < BYTES do
+    local entries = redis.call('XRANGE', retry, from, '+', 'COUNT', take + again)
+    for i = 1 + again, #entries do
+      local id, flat = entries[i][1], entries[i][2]
+      local original = id
+      for j = 1, #flat, 2 do
+        copied = copied + #flat[j] + #flat[j + 1]
+        if flat[j] == 'oid' then
+          original = flat[j + 1]
+        end
+      end
+      note(original, id)
+      last, looked = id, looked + 1
+    end
+    if #entries < take + again then
+      return last, 1
+    end
+    from, again, take = last, 1, next_page(looked, copied)
+  end
+  return last, 0
+end
+local function read_backoff()
+  local looked, copied, take = 0, 0, 4
+  while left > 0 and looked < ITEMS and copied < BYTES do
+    local rows = redis.call('ZRANGEBYSCORE', backoff, due, '+inf', 'WITHSCORES', 'LIMIT', skip, take)
+    for i = 1, #rows, 2 do
+      local member, score = rows[i], rows[i + 1]
+      local nul = string.find(member, '\0', 1, true)
+      note(string.sub(member, 1, (nul or 1) - 1), '')
+      looked, copied = looked + 1, copied + #member
+      if score == due then
+        skip = skip + 1
+      else
+        due, skip = score, 1
+      end
+    end
+    if #rows < 2 * take then
+      due, skip = '', 0
+      return
+    end
+    take = next_page(looked, copied)
+  end
+end
+local now, last, ended = now_ms(), '', 1
+if from ~= '' then
+  last, ended = read_retry()
+end
+if ended == 1 then
+  read_backoff()
+end
+local out = {now, last, ended, due, skip}
+for i = 1, #found do
+  out[#out + 1] = found[i]
+end
+return out
+`
+
+// findScript sends findSHA, and the source to a server that does not know it.
+// It is idempotent: when the connection breaks before the reply comes, or the
+// server is still loading, the client sends it again until ctx ends, so one
+// call may run it several times.
+var findScript = rueidis.NewLuaScriptRetryable(findSource)
+
+// findArgs are the arguments of runFind.
+type findArgs struct {
+	// Id from which the retry stream is read; empty = its end was reached before.
+	From string
+	// Score from which the backoff set is read; -inf = its head.
+	Due string
+	// How many members of just that score were looked at before.
+	Skip int64
+	// Original ids.
+	IDs []string
+}
+
+// runFind says which of some messages are still on their way to a handler of
+// their group, or held by one.
+//
+// Such a message is on the retry stream, which holds nothing else, or waits out a backoff. Both are read in pages: first the
+// retry stream; the call that reaches its end goes on at the head of the backoff set, so that the two meet at one moment.
+//
+// Keys:
+//   - Retry: stream of redeliveries
+//   - Backoff: zset of messages that wait
+//
+// Replies:
+//   - server ms, last entry of the retry stream that was looked at (empty = none), 1 when its end is reached, score and skip to go on from (empty = the end of the backoff set), then for each message found its original id and that of its entry (empty = it waits)
+func runFind(ctx context.Context, c rueidis.Client, k keys.Set, a findArgs) rueidis.RedisResult {
+	args := make([]string, 0, 3+len(a.IDs))
+	args = append(args, a.From, a.Due, strconv.FormatInt(a.Skip, 10))
+	args = append(args, a.IDs...)
+	return findScript.Exec(ctx, c, []string{k.Retry, k.Backoff}, args)
+}
+
+// forgetSHA is the SHA1 of forgetSource, by which a server knows the script.
+const forgetSHA = "ce9458ce2357263d8fea6b2daa77d3f724c7ed25"
+
+// forgetSource is lua/forget.lua with its includes, without comments.
+const forgetSource = `local function now_ms()
+  local t = redis.call('TIME')
+  return tonumber(t[1]) * 1000 + math.floor(tonumber(t[2]) / 1000)
+end
+local function whole(n)
+  return string.format('%.0f', n)
+end
+local function mistyped(key, want)
+  local is = redis.call('TYPE', key)
+  if type(is) == 'table' then
+    is = is.ok
+  end
+  if is == 'none' or is == want then
+    return nil
+  end
+  return 'XQTYPE key ' .. key .. ' holds a ' .. is .. ', not a ' .. want
+end
+local function demand(key, want)
+  local wrong = mistyped(key, want)
+  if wrong then
+    error(wrong, 0)
+  end
+end
+local function text_of(err)
+  if type(err) == 'table' then
+    return err.err or 'unknown error'
+  end
+  return tostring(err)
+end
+local function probe(stream, group)
+  redis.call('XACK', stream, group, '0-0')
+end
+local function pending_in(stream, group)
+  if redis.call('EXISTS', stream) == 0 then
+    return nil
+  end
+  local groups = redis.call('XINFO', 'GROUPS', stream)
+  for i = 1, #groups do
+    local g = {}
+    for j = 1, #groups[i], 2 do
+      g[groups[i][j]] = groups[i][j + 1]
+    end
+    if g.name == group then
+      return g.pending
+    end
+  end
+  return nil
+end
+local function holdings(group, queue, retry, backoff, dlq, done)
+  local wrong = mistyped(queue, 'stream') or mistyped(retry, 'stream') or mistyped(backoff, 'zset') or mistyped(dlq, 'stream')
+    or mistyped(done, 'zset')
+  if wrong then
+    return nil, wrong
+  end
+  local fresh, again = pending_in(queue, group), pending_in(retry, group .. '-retry') or 0
+  local h = {
+    on_queue = fresh or 0, on_retry = again,
+    retry = math.max(0, redis.call('XLEN', retry) - again),
+    backoff = redis.call('ZCARD', backoff), dead = redis.call('XLEN', dlq),
+  }
+  h.exists = fresh or redis.call('EXISTS', retry, backoff, dlq, done) > 0
+  return h
+end
+local function answer(code, h)
+  return {code, h.on_queue + h.on_retry, h.retry, h.backoff, h.dead}
+end
+local queue, retry, backoff, dlq, done = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+local group, force = ARGV[1], ARGV[2] == '1'
+local PAGE = 1000
+local h, wrong = holdings(group, queue, retry, backoff, dlq, done)
+if wrong then
+  return redis.error_reply(wrong)
+end
+if h.dead > 0 or not force and h.on_queue + h.on_retry + h.retry + h.backoff > 0 then
+  return answer(0, h)
+end
+probe(queue, group)
+if h.on_queue > PAGE then
+  local rows, ids = redis.call('XPENDING', queue, group, '-', '+', PAGE), {}
+  for i = 1, #rows do
+    ids[i] = rows[i][1]
+  end
+  redis.call('XACK', queue, group, unpack(ids))
+  return answer(1, h)
+end
+if redis.call('EXISTS', queue) == 1 then
+  redis.call('XGROUP', 'DESTROY', queue, group)
+end
+redis.call('UNLINK', retry, backoff, dlq, done, KEYS[6])
+return answer(2, h)
+`
+
+// forgetScript sends forgetSHA, and the source to a server that does not know
+// it. The client does not send it again by itself: when the connection breaks
+// before the reply comes, it has run once or not at all, and the error leaves
+// open which.
+var forgetScript = rueidis.NewLuaScript(forgetSource)
+
+// Replies of runForget.
+const (
+	// Nothing changed: it holds what may not be lost; then as survey.
+	forgetInUse int64 = 0
+	// There is more to give up; call again.
+	forgetEmptying int64 = 1
+	// It is gone.
+	forgetForgotten int64 = 2
+)
+
+// forgetArgs are the arguments of runForget.
+type forgetArgs struct {
+	// Consumer group of Queue.
+	Group string
+	// Give up messages that are pending, to be retried or in backoff.
+	Force bool
+}
+
+// runForget removes a group with everything that it has.
+//
+// What it refuses is decided again here, whatever was seen before. A group with many pending entries is emptied in pages first, for to
+// destroy it would take as long as it has entries. The keys are freed in the background.
+//
+// Keys:
+//   - Queue: stream
+//   - Retry: stream of redeliveries
+//   - Backoff: zset of messages that wait
+//   - DLQ: stream of dead letters
+//   - Done: zset of Dedupe markers
+//   - Lock: string: who sweeps now
+//
+// Replies:
+//   - forgetInUse: nothing changed: it holds what may not be lost; then as survey
+//   - forgetEmptying: there is more to give up; call again
+//   - forgetForgotten: it is gone
+func runForget(ctx context.Context, c rueidis.Client, k keys.Set, a forgetArgs) rueidis.RedisResult {
+	return forgetScript.Exec(ctx, c, []string{k.Queue, k.Retry, k.Backoff, k.DLQ, k.Done, k.Lock}, []string{a.Group, luaBool(a.Force)})
 }
 
 // promoteSHA is the SHA1 of promoteSource, by which a server knows the script.
@@ -1046,25 +1706,18 @@ func runPublish(ctx context.Context, c rueidis.Client, k keys.Set, a publishArgs
 }
 
 // reapSHA is the SHA1 of reapSource, by which a server knows the script.
-const reapSHA = "bb550a1c85e0e2011d12ccb7cfe3c26a520b12f3"
+const reapSHA = "a2ff70b12ed6525bcccf87ddc6360aa39a324ee4"
 
 // reapSource is lua/reap.lua with its includes, without comments.
-const reapSource = `local deleted = 0
-local consumers = redis.call('XINFO', 'CONSUMERS', KEYS[1], ARGV[1])
-for i = 1, #consumers do
-  local c = {}
-  for j = 1, #consumers[i], 2 do
-    c[consumers[i][j]] = consumers[i][j + 1]
-  end
-  if c.pending == 0 and c.idle >= tonumber(ARGV[2]) and (ARGV[3] == '' or ARGV[3] == c.name) then
-    redis.call('XGROUP', 'DELCONSUMER', KEYS[1], ARGV[1], c.name)
-    deleted = deleted + 1
-    if deleted >= 500 then
-      break
-    end
+const reapSource = `local source, group = KEYS[1], ARGV[1]
+local free = 0
+for i = 2, #ARGV do
+  if #redis.call('XPENDING', source, group, '-', '+', 1, ARGV[i]) == 0 then
+    redis.call('XGROUP', 'DELCONSUMER', source, group, ARGV[i])
+    free = free + 1
   end
 end
-return deleted
+return free
 `
 
 // reapScript sends reapSHA, and the source to a server that does not know it.
@@ -1077,23 +1730,25 @@ var reapScript = rueidis.NewLuaScript(reapSource)
 type reapArgs struct {
 	// Consumer group of Source.
 	Group string
-	// Ms without a sign of life.
-	Idle int64
-	// Name of the one consumer to look at; empty = all.
-	Only string
+	// Consumers to delete, 500 at most.
+	Names []string
 }
 
-// runReap deletes consumers that are gone and hold nothing.
+// runReap deletes consumers by name that hold nothing.
 //
-// Looked at and deleted in one step: deleting a consumer that holds entries would lose them.
+// Looked at and deleted in one step: deleting a consumer that holds entries would lose them. One that has come back meanwhile and
+// holds nothing loses nothing either: its next read makes it again.
 //
 // Keys:
 //   - Source: stream
 //
 // Replies:
-//   - how many were deleted
+//   - how many of them held nothing
 func runReap(ctx context.Context, c rueidis.Client, k keys.Set, a reapArgs) rueidis.RedisResult {
-	return reapScript.Exec(ctx, c, []string{k.Source}, []string{a.Group, strconv.FormatInt(a.Idle, 10), a.Only})
+	args := make([]string, 0, 1+len(a.Names))
+	args = append(args, a.Group)
+	args = append(args, a.Names...)
+	return reapScript.Exec(ctx, c, []string{k.Source}, args)
 }
 
 // reclaimSHA is the SHA1 of reclaimSource, by which a server knows the script.
@@ -1438,6 +2093,272 @@ func runReclaim(ctx context.Context, c rueidis.Client, k keys.Set, a reclaimArgs
 	return reclaimScript.Exec(ctx, c, []string{k.Source, k.Retry, k.Backoff, k.DLQ, k.Lock}, args)
 }
 
+// redriveSHA is the SHA1 of redriveSource, by which a server knows the script.
+const redriveSHA = "52ebb1d7f64e46bd33a69caa1e90a2309ab5ff75"
+
+// redriveSource is lua/redrive.lua with its includes, without comments.
+const redriveSource = `local function now_ms()
+  local t = redis.call('TIME')
+  return tonumber(t[1]) * 1000 + math.floor(tonumber(t[2]) / 1000)
+end
+local function whole(n)
+  return string.format('%.0f', n)
+end
+local function mistyped(key, want)
+  local is = redis.call('TYPE', key)
+  if type(is) == 'table' then
+    is = is.ok
+  end
+  if is == 'none' or is == want then
+    return nil
+  end
+  return 'XQTYPE key ' .. key .. ' holds a ' .. is .. ', not a ' .. want
+end
+local function demand(key, want)
+  local wrong = mistyped(key, want)
+  if wrong then
+    error(wrong, 0)
+  end
+end
+local function text_of(err)
+  if type(err) == 'table' then
+    return err.err or 'unknown error'
+  end
+  return tostring(err)
+end
+local function probe(stream, group)
+  redis.call('XACK', stream, group, '0-0')
+end
+local function pack(fields)
+  local out = {}
+  for i = 1, #fields do
+    out[i] = #fields[i] .. ':' .. fields[i]
+  end
+  return table.concat(out)
+end
+local function unpack_entry(packed, from)
+  local fields, at = {}, from
+  while at <= #packed do
+    local colon = string.find(packed, ':', at, true)
+    if not colon then
+      return nil
+    end
+    local len = string.match(string.sub(packed, at, colon - 1), '^%d+$')
+    len = len and tonumber(len)
+    if not len or colon + len > #packed then
+      return nil
+    end
+    fields[#fields + 1] = string.sub(packed, colon + 1, colon + len)
+    at = colon + len + 1
+  end
+  if #fields % 2 ~= 0 then
+    return nil
+  end
+  return fields
+end
+local RESERVED = {
+  oid = true, pub = true, rc = true, lc = true, err = true, reason = true, at = true, from = true, by = true,
+}
+local MAX_ARGS = 7000
+local function scheduled(id)
+  return id and #id <= 64 and string.match(id, '^d%d+%-[0-9a-f]+$') ~= nil
+end
+local function counter(s)
+  return s and string.match(s, '^%d+$') and tonumber(s) or 0
+end
+local function open_entry(id, flat, ours)
+  local e = {fields = {}, body = false, size = 0}
+  local own = {}
+  for i = 1, #flat, 2 do
+    local name, value = flat[i], flat[i + 1]
+    e.size = e.size + #name + #value
+    if not RESERVED[name] then
+      e.fields[#e.fields + 1] = name
+      e.fields[#e.fields + 1] = value
+      e.body = e.body or name == 'body'
+    elseif ours or name ~= 'oid' or scheduled(value) then
+      own[name] = value
+    end
+  end
+  e.oid = own.oid or id
+  if scheduled(e.oid) then
+    e.pub = own.pub
+  end
+  e.rc = ours and counter(own.rc) or 0
+  e.lc = ours and counter(own.lc) or 0
+  e.err = ours and own.err or nil
+  return e
+end
+local function squeeze(fields)
+  local kept, rest = {}, {}
+  for i = 1, #fields, 2 do
+    local into = rest
+    if fields[i] == 'body' and #kept == 0 then
+      into = kept
+    end
+    into[#into + 1] = fields[i]
+    into[#into + 1] = fields[i + 1]
+  end
+  kept[#kept + 1] = 'xq:packed'
+  kept[#kept + 1] = pack(rest)
+  return kept
+end
+local function fields_of(e, more)
+  local out = {}
+  for i = 1, #e.fields do
+    out[i] = e.fields[i]
+  end
+  if #out > MAX_ARGS then
+    out = squeeze(out)
+  end
+  local function add(name, value)
+    if value then
+      out[#out + 1] = name
+      out[#out + 1] = value
+    end
+  end
+  add('oid', e.oid)
+  add('pub', e.pub)
+  add('rc', e.rc > 0 and whole(e.rc))
+  add('lc', e.lc > 0 and whole(e.lc))
+  add('err', e.err)
+  for i = 1, #(more or {}), 2 do
+    add(more[i], more[i + 1])
+  end
+  return out
+end
+local function append(stream, fields)
+  return redis.call('XADD', stream, '*', unpack(fields))
+end
+local function to_retry(retry, e)
+  return append(retry, fields_of(e))
+end
+local function to_backoff(backoff, e, due, from)
+  local head, packed = e.oid .. '\0', pack(fields_of(e))
+  if redis.call('ZADD', backoff, 'NX', whole(due), head .. packed) == 0 then
+    redis.call('ZADD', backoff, whole(due), head .. packed .. pack({'from', from}))
+  end
+end
+local function to_dlq(dlq, e, reason, now, from, by)
+  return append(dlq, fields_of(e, {'reason', reason, 'at', whole(now), 'from', from, 'by', by}))
+end
+local function finish(source, group, id, ours)
+  redis.call('XACK', source, group, id)
+  if ours then
+    redis.call('XDEL', source, id)
+  end
+end
+local function holds(source, group, consumer, id)
+  return #redis.call('XPENDING', source, group, id, id, 1, consumer) > 0
+end
+local dlq, retry, done, queue = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local anew = ARGV[1] == '1'
+local target = anew and queue or retry
+local BYTES = 1048576
+local FIELD = 300
+local wrong = mistyped(dlq, 'stream') or mistyped(target, 'stream') or not anew and mistyped(done, 'zset')
+if wrong then
+  return redis.error_reply(wrong)
+end
+redis.call('XDEL', dlq, '0-0')
+if not anew then
+  redis.call('ZREM', done, '')
+end
+local function refusal(e, flat)
+  if not e.body then
+    local reason
+    for i = 1, #flat, 2 do
+      reason = flat[i] == 'reason' and flat[i + 1] or reason
+    end
+    return reason == 'body-lost' and reason or 'no-body'
+  end
+  if anew then
+    for i = 1, #e.fields, 2 do
+      if e.fields[i] == 'xq:packed' then
+        return 'it has headers in xq:packed, which nobody unpacks on the queue'
+      end
+    end
+    if #e.fields > MAX_ARGS then
+      return 'it has too many fields'
+    end
+  end
+end
+local looked = 0
+local function redrive(id)
+  local found = redis.call('XRANGE', dlq, id, id)[1]
+  if not found then
+    return 0, ''
+  end
+  local flat = found[2]
+  local e = open_entry(id, flat, true)
+  looked = looked + e.size + FIELD * #flat
+  local why = refusal(e, flat)
+  if why then
+    return 2, why
+  end
+  local new
+  if anew then
+    new = append(queue, e.fields)
+  else
+    e.rc, e.lc, e.err = 0, 0, nil
+    new = to_retry(retry, e)
+    redis.call('ZREM', done, e.oid)
+  end
+  redis.call('XDEL', dlq, id)
+  return 1, new
+end
+local out = {}
+for i = 2, #ARGV do
+  local ok, state, text = pcall(redrive, ARGV[i])
+  if not ok then
+    state, text = 2, text_of(state)
+    if string.find(text, 'NOPERM', 1, true) or string.find(text, "executing the script can't", 1, true) then
+      return redis.error_reply(text)
+    end
+  end
+  out[#out + 1] = state
+  out[#out + 1] = text
+  if looked >= BYTES then
+    break
+  end
+end
+return out
+`
+
+// redriveScript sends redriveSHA, and the source to a server that does not know
+// it. The client does not send it again by itself: when the connection breaks
+// before the reply comes, it has run once or not at all, and the error leaves
+// open which.
+var redriveScript = rueidis.NewLuaScript(redriveSource)
+
+// redriveArgs are the arguments of runRedrive.
+type redriveArgs struct {
+	// To the queue, as new messages for all groups.
+	Anew bool
+	// Ids of dead letters.
+	IDs []string
+}
+
+// runRedrive gives dead letters to their group again, or publishes them anew.
+//
+// Each is copied forward before it is deleted, so it is in one of the two places whatever happens. What it takes is what it
+// gives back, so a full server can be redriven too.
+//
+// Keys:
+//   - DLQ: stream of dead letters
+//   - Retry: stream of redeliveries
+//   - Done: zset of Dedupe markers: a message that was handled once must run again
+//   - Queue: stream
+//
+// Replies:
+//   - state and text per id, for the first ids alone when 1 MiB was looked at: 1 redriven and the id of its new entry, 0 gone, 2 it stays where it is and why
+func runRedrive(ctx context.Context, c rueidis.Client, k keys.Set, a redriveArgs) rueidis.RedisResult {
+	args := make([]string, 0, 1+len(a.IDs))
+	args = append(args, luaBool(a.Anew))
+	args = append(args, a.IDs...)
+	return redriveScript.Exec(ctx, c, []string{k.DLQ, k.Retry, k.Done, k.Queue}, args)
+}
+
 // registerSHA is the SHA1 of registerSource, by which a server knows the script.
 const registerSHA = "591c67250eb2548efebe4e10710625c9148178e4"
 
@@ -1742,4 +2663,125 @@ func runRelease(ctx context.Context, c rueidis.Client, k keys.Set, a releaseArgs
 	args = append(args, a.Group, a.Consumer, luaBool(a.Ours), strconv.FormatInt(a.Cap, 10))
 	args = append(args, a.IDs...)
 	return releaseScript.Exec(ctx, c, []string{k.Source, k.Retry}, args)
+}
+
+// surveySHA is the SHA1 of surveySource, by which a server knows the script.
+const surveySHA = "16948dcd2b6b0e41e3736370d80343a514ef8f51"
+
+// surveySource is lua/survey.lua with its includes, without comments.
+const surveySource = `local function now_ms()
+  local t = redis.call('TIME')
+  return tonumber(t[1]) * 1000 + math.floor(tonumber(t[2]) / 1000)
+end
+local function whole(n)
+  return string.format('%.0f', n)
+end
+local function mistyped(key, want)
+  local is = redis.call('TYPE', key)
+  if type(is) == 'table' then
+    is = is.ok
+  end
+  if is == 'none' or is == want then
+    return nil
+  end
+  return 'XQTYPE key ' .. key .. ' holds a ' .. is .. ', not a ' .. want
+end
+local function demand(key, want)
+  local wrong = mistyped(key, want)
+  if wrong then
+    error(wrong, 0)
+  end
+end
+local function text_of(err)
+  if type(err) == 'table' then
+    return err.err or 'unknown error'
+  end
+  return tostring(err)
+end
+local function probe(stream, group)
+  redis.call('XACK', stream, group, '0-0')
+end
+local function pending_in(stream, group)
+  if redis.call('EXISTS', stream) == 0 then
+    return nil
+  end
+  local groups = redis.call('XINFO', 'GROUPS', stream)
+  for i = 1, #groups do
+    local g = {}
+    for j = 1, #groups[i], 2 do
+      g[groups[i][j]] = groups[i][j + 1]
+    end
+    if g.name == group then
+      return g.pending
+    end
+  end
+  return nil
+end
+local function holdings(group, queue, retry, backoff, dlq, done)
+  local wrong = mistyped(queue, 'stream') or mistyped(retry, 'stream') or mistyped(backoff, 'zset') or mistyped(dlq, 'stream')
+    or mistyped(done, 'zset')
+  if wrong then
+    return nil, wrong
+  end
+  local fresh, again = pending_in(queue, group), pending_in(retry, group .. '-retry') or 0
+  local h = {
+    on_queue = fresh or 0, on_retry = again,
+    retry = math.max(0, redis.call('XLEN', retry) - again),
+    backoff = redis.call('ZCARD', backoff), dead = redis.call('XLEN', dlq),
+  }
+  h.exists = fresh or redis.call('EXISTS', retry, backoff, dlq, done) > 0
+  return h
+end
+local function answer(code, h)
+  return {code, h.on_queue + h.on_retry, h.retry, h.backoff, h.dead}
+end
+local h, wrong = holdings(ARGV[1], KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5])
+if wrong then
+  return redis.error_reply(wrong)
+end
+probe(KEYS[1], ARGV[1])
+redis.call('UNLINK', KEYS[6])
+if redis.call('EXISTS', KEYS[1]) == 1 then
+  redis.call('XGROUP', 'DESTROY', KEYS[1], '\0')
+end
+return answer(h.exists and 1 or 0, h)
+`
+
+// surveyScript sends surveySHA, and the source to a server that does not know
+// it. The client does not send it again by itself: when the connection breaks
+// before the reply comes, it has run once or not at all, and the error leaves
+// open which.
+var surveyScript = rueidis.NewLuaScript(surveySource)
+
+// Replies of runSurvey.
+const (
+	// There is nothing of it, but maybe a row in the registry.
+	surveyNothing int64 = 0
+	// How many messages are pending, to be retried, in backoff, dead.
+	surveyHolds int64 = 1
+)
+
+// surveyArgs are the arguments of runSurvey.
+type surveyArgs struct {
+	// Consumer group of Queue.
+	Group string
+}
+
+// runSurvey says what a group holds, before it is forgotten.
+//
+// It also writes what changes nothing, so that it fails where the user may not do what forgetting takes.
+//
+// Keys:
+//   - Queue: stream
+//   - Retry: stream of redeliveries
+//   - Backoff: zset of messages that wait
+//   - DLQ: stream of dead letters
+//   - Done: zset of Dedupe markers
+//   - Lock: string: who sweeps now; an optimisation only
+//
+// Replies:
+//   - surveyNothing: there is nothing of it, but maybe a row in the registry
+//   - surveyHolds: how many messages are pending, to be retried, in backoff, dead
+func runSurvey(ctx context.Context, c rueidis.Client, k keys.Set, a surveyArgs) rueidis.RedisResult {
+	return surveyScript.Exec(ctx, c, []string{k.Queue, k.Retry, k.Backoff, k.DLQ, k.Done, k.Lock}, []string{a.Group})
 }
