@@ -18,7 +18,8 @@ keeps it from being trimmed, and groups that nobody registered or that hold up t
 leases that ran out and that nobody takes over, long lists of pending messages, dead letters, delayed messages that nobody
 delivers, registry rows that look forgotten, keys of a wrong type.
 
-With QUEUE or QUEUE GROUP it looks at the server and at that queue or group alone. Of more than 1,000 groups it looks at the first 1,000.
+With QUEUE or QUEUE GROUP it looks at the server and at that queue or group alone. Of more than 1,000 groups it looks at the first
+1,000, and in a very long registry it does not look for groups that are missing from a stream or not registered; it says so.
 
 A finding is "ok", a "note" that may be meant so, a "warning" (messages may be lost or late one day), or a "problem" (it is so
 now). The exit code is 1 if there is a problem; notes and warnings alone exit with 0. What Redis does not let this user ask is one
@@ -180,9 +181,16 @@ func (a *app) doctorQueues(ctx context.Context, client *xstreamq.Client, out *fi
 			return err
 		}
 	}
+	const do = "name a QUEUE, or a QUEUE and a GROUP"
 	if left > 0 {
 		seen := plural(left, "group of the registry was", "groups of the registry were") + " not looked at"
-		if err := out.add(note("groups", seen, "name a QUEUE, or a QUEUE and a GROUP")); err != nil {
+		if err := out.add(note("groups", seen, do)); err != nil {
+			return err
+		}
+	}
+	if len(queues) > 0 && !queues[0].asked {
+		seen := "the registry is long, so groups that are missing from a stream, or not registered, were not looked for"
+		if err := out.add(note("groups", seen, do)); err != nil {
 			return err
 		}
 	}

@@ -19,13 +19,14 @@ const (
 	holdsUpFor   = time.Hour
 	holdsUpMost  = 1_000 // entries of the queue
 	unseenFor    = 24 * time.Hour
+	deadPatience = 3 * time.Second
 )
 
 // deeper is what doctor alone looks at.
 type deeper struct {
 	// unfinished is when the oldest message of the queue's stream that the group has not finished with was published.
 	unfinished time.Time
-	// deadSince is when the oldest dead letter died, deadLately how many did in the last hour, at most deadMany.
+	// deadSince is when the oldest dead letter died, deadLately how many did in the last hour: at most deadMany, -1 = not known.
 	deadSince  time.Time
 	deadLately int
 }
@@ -65,15 +66,27 @@ func (s *groupState) lookAtDead(ctx context.Context, client *xstreamq.Client) er
 			s.deadSince = idTime(first[0].ID) // another program's
 		}
 	}
-	for _, err := range client.DeadLetters(ctx, s.queue, s.group, xstreamq.DeadFilter{NewerThan: time.Hour}) {
-		if err != nil {
-			return err
+	s.deadLately, err = diedLately(ctx, client, s)
+	return err
+}
+
+// diedLately counts, in the time that there is for it: every dead letter has to be read.
+func diedLately(ctx context.Context, client *xstreamq.Client, s *groupState) (n int, err error) {
+	limited, cancel := context.WithTimeout(ctx, deadPatience)
+	defer cancel()
+	for _, err := range client.DeadLetters(limited, s.queue, s.group, xstreamq.DeadFilter{NewerThan: time.Hour}) {
+		switch {
+		case err == nil:
+		case limited.Err() != nil && ctx.Err() == nil:
+			return -1, nil
+		default:
+			return 0, err
 		}
-		if s.deadLately++; s.deadLately == deadMany {
+		if n++; n == deadMany {
 			break
 		}
 	}
-	return nil
+	return n, nil
 }
 
 // checkQueue judges a queue and its groups.
@@ -113,7 +126,7 @@ func (a *app) checkPresence(s *groupState, _ time.Time) *finding {
 	const check = "presence"
 	var f finding
 	switch stream := keys.ForQueue(a.conn.prefix, s.queue).Queue; {
-	case s.missing():
+	case s.missing:
 		f = problem(check, "it is registered, and missing from the stream "+stream+": nothing is trimmed",
 			"start its workers, which make it anew; if it is gone for good: "+s.command("forget"))
 	case s.registration == nil:
@@ -129,7 +142,7 @@ func (a *app) checkPresence(s *groupState, _ time.Time) *finding {
 func checkRow(s *groupState, now time.Time) *finding {
 	const check = "registry"
 	r := s.registration
-	if r == nil || s.missing() {
+	if r == nil || s.missing {
 		return nil
 	}
 	var f finding
@@ -205,12 +218,14 @@ func checkDead(s *groupState, now time.Time) *finding {
 	if !s.deadSince.IsZero() {
 		seen += ", the oldest of " + short(now.Sub(s.deadSince)) + " ago"
 	}
-	if s.deadLately == deadMany {
-		seen += ", at least"
-	} else {
-		seen += ","
+	switch s.deadLately {
+	case -1:
+		seen += ", too many to count those of the last hour"
+	case deadMany:
+		seen += fmt.Sprintf(", at least %d of the last hour", s.deadLately)
+	default:
+		seen += fmt.Sprintf(", %d of the last hour", s.deadLately)
 	}
-	seen += fmt.Sprintf(" %d of the last hour", s.deadLately)
 	const check = "dead letters"
 	do := s.command("dlq top") + "; then redrive or purge them"
 	f := note(check, seen, do)

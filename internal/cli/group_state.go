@@ -15,7 +15,8 @@ import (
 type groupState struct {
 	queue, group string
 	registration *xstreamq.Registration // nil: it is not in the registry
-	stream       *xstreamq.Group        // nil: it is not known which groups the stream has
+	stream       *xstreamq.Group        // nil: it is not there, or the queue was not asked
+	missing      bool                   // it is registered, and not on the stream
 
 	depth   xstreamq.Depth
 	workers int // live ones
@@ -55,7 +56,7 @@ func (s *groupState) look(ctx context.Context, client *xstreamq.Client) {
 		return
 	}
 	s.err = s.lookAll(ctx, client)
-	if s.missing() && (errors.Is(s.err, xstreamq.ErrNoGroup) || errors.Is(s.err, xstreamq.ErrNoQueue)) {
+	if s.missing && (errors.Is(s.err, xstreamq.ErrNoGroup) || errors.Is(s.err, xstreamq.ErrNoQueue)) {
 		s.err = nil // it is in the registry alone
 	}
 }
@@ -98,37 +99,47 @@ func (s *groupState) busy() bool { return s.err == nil && !s.depth.Empty() }
 
 // lookAgain says of the busy groups whether they moved since they were looked at.
 func (q *queueState) lookAgain(ctx context.Context, client *xstreamq.Client) {
-	found, err := client.Groups(ctx, q.queue)
+	var found []xstreamq.Group
+	var err error
+	if q.asked {
+		if found, err = client.Groups(ctx, q.queue); errors.Is(err, xstreamq.ErrNoQueue) {
+			err = nil
+		}
+	}
 	for _, s := range q.groups {
 		if !s.busy() {
 			continue
 		}
-		at := slices.IndexFunc(found, func(g xstreamq.Group) bool { return g.Name == s.group })
-		if err == nil && at >= 0 {
-			var now xstreamq.Depth
-			if now, s.err = client.Depth(ctx, s.queue, s.group); s.err == nil {
-				s.compare(&found[at], now)
-			}
-		} else {
-			s.err = err
+		var now xstreamq.Depth
+		if s.err = err; err == nil {
+			now, s.err = client.Depth(ctx, s.queue, s.group)
 		}
+		if s.err != nil {
+			continue
+		}
+		var stream *xstreamq.Group
+		if at := slices.IndexFunc(found, func(g xstreamq.Group) bool { return g.Name == s.group }); at >= 0 {
+			stream = &found[at]
+		}
+		s.compare(stream, now)
 	}
 }
 
 // compare sees whether anything was read or settled. What is published meanwhile is no progress.
 func (s *groupState) compare(stream *xstreamq.Group, now xstreamq.Depth) {
 	before := s.depth
+	read := s.stream != nil && stream != nil && (stream.Delivered != s.stream.Delivered || stream.Unfinished != s.stream.Unfinished) ||
+		now.Backlog >= 0 && now.Backlog < before.Backlog
+	settled := now.Pending != before.Pending || now.Retry != before.Retry || now.Backoff != before.Backoff || now.Dead != before.Dead
 	s.progress = still
-	if s.stream != nil && (stream.Delivered != s.stream.Delivered || stream.Unfinished != s.stream.Unfinished) ||
-		now.Backlog >= 0 && now.Backlog < before.Backlog || now.Pending != before.Pending || now.Retry != before.Retry || now.Backoff != before.Backoff ||
-		now.Dead != before.Dead {
+	if read || settled {
 		s.progress = moving
 	}
 }
 
 // nobody reports that the group has no consumers, so that they need not be asked for: a worker has one on the queue's stream.
 func (s *groupState) nobody() bool {
-	return s.missing() || s.stream != nil && s.stream.Consumers == 0 && s.depth.Pending+s.depth.Retry == 0
+	return s.missing || s.stream != nil && s.stream.Consumers == 0 && s.depth.Pending+s.depth.Retry == 0
 }
 
 // lookAtConsumers counts the workers, and returns how long the leases of each consumer are.

@@ -75,7 +75,7 @@ func (s *groupState) problems(prefix string, now time.Time) []string {
 		return []string{explain(s.err)}
 	}
 	var found []string
-	if s.missing() {
+	if s.missing {
 		found = append(found, "its consumer group is missing from the stream "+keys.ForQueue(prefix, s.queue).Queue)
 	}
 	unattended := s.unattended(now)

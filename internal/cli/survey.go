@@ -11,13 +11,17 @@ import (
 // queueState is a queue with those of its groups that a command is about.
 type queueState struct {
 	queue  string
+	asked  bool // for its groups
 	groups []*groupState
-	err    error // what went wrong when it was asked for its groups
+	err    error // what went wrong when it was asked
 }
 
+// namesMost bounds how many names are read from the registry to find the groups of each queue: for every queue it is all of them.
+const namesMost = 1_000_000
+
 // findGroups finds the queues and groups that QUEUE and GROUP name, by name; without either, all in the registry. Groups that are on
-// a stream and not registered are among them. ErrNoQueue and ErrNoGroup when one is named that is not there. limit is how many registered groups it takes, 0 = all;
-// left says how many more there are.
+// a stream and not registered are among them, unless that takes more than namesMost. ErrNoQueue and ErrNoGroup when one is
+// named that is not there. limit is how many registered groups it takes, 0 = all; left says how many more there are.
 func findGroups(ctx context.Context, client *xstreamq.Client, queue, group string, limit int) (queues []*queueState, left int, err error) {
 	rows, err := client.Registered(ctx)
 	if err != nil {
@@ -43,7 +47,9 @@ func findGroups(ctx context.Context, client *xstreamq.Client, queue, group strin
 		q := queues[len(queues)-1]
 		q.groups = append(q.groups, &groupState{queue: r.Queue, group: r.Group, registration: r})
 	}
-	spread(len(queues), func(i int) { queues[i].lookAtStream(ctx, client, group) })
+	if queue != "" || len(queues)*len(rows) <= namesMost {
+		spread(len(queues), func(i int) { queues[i].lookAtStream(ctx, client, group) })
+	}
 	if queue != "" {
 		err = queues[0].unknown(group)
 	}
@@ -52,6 +58,7 @@ func findGroups(ctx context.Context, client *xstreamq.Client, queue, group strin
 
 // lookAtStream finds out which groups are on the stream; group, if not empty, is the only one that counts.
 func (q *queueState) lookAtStream(ctx context.Context, client *xstreamq.Client, group string) {
+	q.asked = true
 	found, err := client.Groups(ctx, q.queue)
 	if err != nil && !(errors.Is(err, xstreamq.ErrNoQueue) && len(q.groups) > 0) {
 		q.err = err
@@ -63,12 +70,13 @@ func (q *queueState) lookAtStream(ctx context.Context, client *xstreamq.Client, 
 	known := make(map[string]*groupState, len(q.groups))
 	for _, g := range q.groups {
 		known[g.group] = g
+		g.missing = true
 	}
 	for i := range found {
 		g := &found[i]
 		switch {
 		case known[g.Name] != nil:
-			known[g.Name].stream = g
+			known[g.Name].stream, known[g.Name].missing = g, !g.Present
 		case group == "" && g.Present, g.Name == group:
 			q.groups = append(q.groups, &groupState{queue: q.queue, group: g.Name, stream: g})
 		}
@@ -84,11 +92,6 @@ func (q *queueState) unknown(group string) error {
 		return fmt.Errorf("queue %q, group %q: %w", q.queue, group, xstreamq.ErrNoGroup)
 	}
 	return nil
-}
-
-// missing reports a group that is registered and not on the stream of its queue.
-func (s *groupState) missing() bool {
-	return s.registration != nil && (s.stream == nil || !s.stream.Present)
 }
 
 // outage is what went wrong with Redis itself, rather than with this queue.
