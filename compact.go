@@ -11,15 +11,8 @@ import (
 	"github.com/xstreamq/xstreamq/internal/service"
 )
 
-const (
-	// compactPage bounds what one call trims, and with it how long it blocks the server.
-	compactPage = 20000
-	// registerEvery is how often last_seen is refreshed in the registry.
-	registerEvery = time.Minute
-	// reapEvery and reapIdle: consumers of vanished workers that hold nothing are deleted.
-	reapEvery = time.Minute
-	reapIdle  = 5 * time.Minute
-)
+// registerEvery is how often last_seen is refreshed in the registry.
+const registerEvery = time.Minute
 
 // newCompactor returns the loop that trims finished entries off the queue.
 func (s *subscription) newCompactor() *service.Loop {
@@ -45,28 +38,82 @@ func (s *subscription) compact(ctx context.Context) (time.Duration, error) {
 	if cfg.CompactEvery < 0 || cfg.Retain < 0 {
 		return registerEvery, nil
 	}
-	groups, err := s.client.groupsOf(ctx, s.queueLane.keys.Registry, s.queue)
+	page, err := s.client.compactPage(ctx, s.queueLane.keys, s.queue)
 	if err != nil {
 		return 0, err
 	}
-	reply, err := runCompact(ctx, s.client.redis, s.queueLane.keys, compactArgs{
-		Retain: ceilMillis(cfg.Retain), Limit: compactPage, Groups: groups,
-	}).ToArray()
-	if err != nil {
-		return 0, err
+	if page.missing != "" && page.missing != noGroups {
+		s.log.Warn("nothing is trimmed: a registered group is missing from the queue", "missing", page.missing)
 	}
-	r := replyReader{reply: reply}
-	trimmed, blocker := r.int(), r.string()
-	if r.err != nil {
-		return 0, r.err
-	}
-	if blocker != "" && blocker != "none" {
-		s.log.Warn("nothing is trimmed: a registered group is missing from the queue", "missing", blocker)
-	}
-	if trimmed >= compactPage/2 {
+	if page.more {
 		return clock, nil
 	}
 	return cfg.CompactEvery, nil
+}
+
+// CompactResult is what one call of Compact did.
+type CompactResult struct {
+	// Trimmed is how many entries were removed.
+	Trimmed int64
+	// Missing is a registered group that is not on the queue's stream: nothing is trimmed until it comes back, or is forgotten. "none" when
+	// there is no group at all; empty when nothing is in the way.
+	Missing string
+}
+
+// noGroups stands in CompactResult.Missing for a queue without any group.
+const noGroups = "none"
+
+// Compact trims from a queue what every group has finished with, as its workers do by themselves, and never more. It keeps what Config.Retain
+// says, and trims nothing when that is negative. Redis trims whole nodes of its stream, so some finished entries stay.
+// It goes in pages of 5,000 entries or about 8 MiB, with pauses between them; with an error it returns what it had done by then.
+// ErrNoQueue. Without a deadline each call to Redis is given 5s.
+func (c *Client) Compact(ctx context.Context, queue string) (CompactResult, error) {
+	if err := checkName("queue", queue); err != nil {
+		return CompactResult{}, err
+	}
+	var result CompactResult
+	fail := func(err error) (CompactResult, error) { return result, opError("compaction", queue, "", err) }
+	k := keys.ForQueue(c.cfg.KeyPrefix, queue)
+	for c.cfg.Retain >= 0 {
+		page, err := bounded(ctx, func(ctx context.Context) (compacted, error) { return c.compactPage(ctx, k, queue) })
+		if err != nil {
+			return fail(err)
+		}
+		result.Trimmed += page.trimmed
+		result.Missing = page.missing
+		if !page.more {
+			break
+		}
+		pause(ctx, clock) // others have their turn
+	}
+	if result.Trimmed == 0 {
+		if err := c.known(ctx, queue, ""); err != nil {
+			return fail(err)
+		}
+	}
+	return result, nil
+}
+
+// compacted is what one page of a compaction came to.
+type compacted struct {
+	trimmed int64
+	missing string // as CompactResult.Missing
+	more    bool
+}
+
+// compactPage trims about as much as one call to Redis should.
+func (c *Client) compactPage(ctx context.Context, k keys.Set, queue string) (page compacted, err error) {
+	groups, err := c.groupsOf(ctx, k.Registry, queue)
+	if err != nil {
+		return page, err
+	}
+	reply, err := runCompact(ctx, c.redis, k, compactArgs{Retain: ceilMillis(c.cfg.Retain), Groups: groups}).ToArray()
+	if err != nil {
+		return page, keyError(k.Queue, err)
+	}
+	r := replyReader{reply: reply}
+	page.trimmed, page.missing, page.more = r.int(), r.string(), r.int() == 1
+	return page, r.err
 }
 
 // groupsOf returns the registered groups of a queue.
@@ -74,7 +121,7 @@ func (c *Client) groupsOf(ctx context.Context, registry, queue string) ([]string
 	// Not Hkeys: rueidis would retry it, and the loop waits by itself.
 	members, err := c.redis.Do(ctx, c.redis.B().Arbitrary("HKEYS").Keys(registry).Build()).AsStrSlice()
 	if err != nil && !rueidis.IsRedisNil(err) {
-		return nil, err
+		return nil, keyError(registry, err)
 	}
 	prefix := keys.Member(queue, "")
 	var groups []string
@@ -87,24 +134,3 @@ func (c *Client) groupsOf(ctx context.Context, registry, queue string) ([]string
 }
 
 func (s *subscription) member() string { return keys.Member(s.queue, s.group) }
-
-// newReaper returns the loop that deletes consumers of vanished workers.
-func (s *subscription) newReaper() *service.Loop {
-	step := func(ctx context.Context) (time.Duration, error) {
-		return reapEvery, s.reap(ctx, reapIdle, "")
-	}
-	return service.New(service.Options{
-		Name: "reaper", Step: step, Timeout: 2 * commandTimeout, Quiet: reapEvery + 15*time.Second, OnError: s.loopError("reaper"),
-	})
-}
-
-// reap deletes consumers that hold nothing and were idle for so long; only one of them, if it is named.
-func (s *subscription) reap(ctx context.Context, idle time.Duration, only string) error {
-	for _, l := range s.lanes {
-		err := runReap(ctx, s.client.redis, l.keys, reapArgs{Group: l.group, Idle: ceilMillis(idle), Only: only}).Error()
-		if err != nil && !groupGone(err) {
-			return err
-		}
-	}
-	return nil
-}

@@ -387,7 +387,7 @@ func TestCompactionWithoutGroups(t *testing.T) {
 	r := newForeignRig(t, xstreamq.Config{})
 	script := compactScript(t)
 	compact := func() []rueidis.RedisMessage {
-		cmd := r.redis.B().Eval().Script(script).Numkeys(1).Key(r.key("")).Arg("0", "20000").Build()
+		cmd := r.redis.B().Eval().Script(script).Numkeys(1).Key(r.key("")).Arg("0").Build()
 		reply, err := r.redis.Do(context.Background(), cmd).ToArray()
 		if err != nil {
 			t.Fatal(err)

@@ -90,7 +90,7 @@ func TestScriptFullServer(t *testing.T) {
 		},
 		{
 			name: "compact", before: times(300, "XADD @queue %d-0 body a") + "XGROUP CREATE @queue g 201-0",
-			call: compact(compactArgs{Limit: 10000, Groups: []string{"g"}}), reply: `[200 ""]`,
+			call: compact(compactArgs{Groups: []string{"g"}}), reply: `[200 "" 0]`,
 			after: "queue\n" + span(201, 300, "  %d-0 body=a") + "  g at 201-0:",
 		},
 		{
@@ -115,7 +115,7 @@ func TestScriptFullServer(t *testing.T) {
 				    3-0 d x1 idle 30s`,
 		},
 		{
-			name: "consumers are deleted", before: "XGROUP CREATE @queue g 0-0 MKSTREAM\nXGROUP CREATECONSUMER @queue g c", call: reap(0, ""), reply: "1",
+			name: "consumers are deleted", before: "XGROUP CREATE @queue g 0-0 MKSTREAM\nXGROUP CREATECONSUMER @queue g c", call: reap("c"), reply: "1",
 			after: "queue\n  g at 0-0:",
 		},
 	}

@@ -78,7 +78,6 @@ func runScriptCases(t *testing.T, cases []scriptCase) {
 const (
 	gapManyValues = "its Lua hands no 5,000 values to one call"
 	gapUpvalue    = "its Lua forgets an outer local once an error was caught"
-	gapNeverRead  = "it knows no idle time of a consumer that never read"
 )
 
 // bystanders are the keys of another group of the same queue, and of another queue: no call may touch them.

@@ -161,8 +161,8 @@ func (s *subscription) leaveBehind(limit context.Context) error {
 			try(s.extend(limit, l, modeUnstarted, s.pool.all()))
 		}
 		try(s.releaseStrays(limit, l, s.pool.heldIDs(l)))
+		try(s.reap(limit, l, []string{s.consumer}))
 	}
-	try(s.reap(limit, 0, s.consumer))
 	if limit.Err() != nil && failed != nil {
 		failed = context.DeadlineExceeded
 	}

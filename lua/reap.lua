@@ -1,25 +1,18 @@
--- reap: deletes consumers that are gone and hold nothing.
+-- reap: deletes consumers by name that hold nothing.
 --
--- Looked at and deleted in one step: deleting a consumer that holds entries would lose them.
+-- Looked at and deleted in one step: deleting a consumer that holds entries would lose them. One that has come back meanwhile and
+-- holds nothing loses nothing either: its next read makes it again.
 --
 -- KEYS 1 Source stream
--- ARGV 1 group string consumer group of Source
--- ARGV 2 idle int     ms without a sign of life
--- ARGV 3 only string  name of the one consumer to look at; empty = all
--- RETURNS - how many were deleted
-local deleted = 0
-local consumers = redis.call('XINFO', 'CONSUMERS', KEYS[1], ARGV[1])
-for i = 1, #consumers do
-  local c = {}
-  for j = 1, #consumers[i], 2 do
-    c[consumers[i][j]] = consumers[i][j + 1]
-  end
-  if c.pending == 0 and c.idle >= tonumber(ARGV[2]) and (ARGV[3] == '' or ARGV[3] == c.name) then
-    redis.call('XGROUP', 'DELCONSUMER', KEYS[1], ARGV[1], c.name)
-    deleted = deleted + 1
-    if deleted >= 500 then
-      break
-    end
+-- ARGV 1 group string    consumer group of Source
+-- ARGV 2... names strings consumers to delete, 500 at most
+-- RETURNS - how many of them held nothing
+local source, group = KEYS[1], ARGV[1]
+local free = 0
+for i = 2, #ARGV do
+  if #redis.call('XPENDING', source, group, '-', '+', 1, ARGV[i]) == 0 then
+    redis.call('XGROUP', 'DELCONSUMER', source, group, ARGV[i])
+    free = free + 1
   end
 end
-return deleted
+return free
