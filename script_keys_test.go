@@ -37,7 +37,8 @@ func TestScriptKeysAreDeclared(t *testing.T) {
 	// All branches of a script that touch a key.
 	calls := map[string][]scriptCase{
 		"ack":     {{name: onRetry, before: heldAgain, call: ack(ackArgs{Group: "g-retry", Ours: true, Keep: 1000, IDs: []string{"5-0", "1-0"}})}},
-		"compact": {{before: held, call: compact(compactArgs{Retain: 1, Limit: 100, Groups: []string{"g"}})}},
+		"cancel":  {{before: delayedOne("5", "1"), call: cancel("d5-ff")}},
+		"compact": {{before: held, call: compact(compactArgs{Retain: 1, Groups: []string{"g"}})}},
 		"create":  {{call: create("g", "0-0")}},
 		"extend":  {{before: held, call: extend(modeStarted, "1-0")}},
 		"fail": {
@@ -45,9 +46,10 @@ func TestScriptKeysAreDeclared(t *testing.T) {
 			{before: held, call: failing(func(a *failArgs) { a.Budget = 0 })},
 			{name: onRetry, before: heldAgain, call: fail(failArgs{Group: "g-retry", Consumer: "c", ID: "5-0", Ours: true, Spend: 1})},
 		},
+		"forget":   {{before: wholeGroup, call: forget(true)}, {before: wholeGroup, call: forget(false)}},
 		"promote":  {{before: delayedOne("5", "1") + failedOne("4", "8"), call: promote(100, 1)}},
 		"publish":  {{call: publish("at", "7", "01", "4:body1:a")}},
-		"reap":     {{before: held + "\nXACK @queue g 1-0", call: reap(0, "")}},
+		"reap":     {{before: held + "\nXACK @queue g 1-0", call: reap("c")}},
 		"register": {{call: register("q/g", `{"queue":"q"`)}},
 		"release":  {{before: held, call: releaseIDs(1, "1-0")}},
 		"reclaim": {
@@ -56,6 +58,13 @@ func TestScriptKeysAreDeclared(t *testing.T) {
 			{name: onRetry, before: expiredAgain, call: sweepRetry(nil)},
 		},
 	}
+
+	calls["survey"] = []scriptCase{{before: wholeGroup, call: survey}, {call: survey}}
+
+	calls["depth"] = []scriptCase{{before: held, call: depthOf("g")}}
+	calls["count"] = []scriptCase{{before: held, call: count("1-0", "1-0", 1)}}
+	calls["redrive"] = []scriptCase{{before: deadOne, call: redriving("9-0")}, {before: deadOne, call: publishingAnew("9-0")}}
+	calls["find"] = []scriptCase{{before: onTheWay, call: finding("11-0")}}
 
 	files, err := filepath.Glob("lua/*.lua")
 	if err != nil || len(files) == 0 {
