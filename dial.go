@@ -12,6 +12,17 @@ import (
 // dialFunc is rueidis.ClientOption.DialCtxFn.
 type dialFunc = func(ctx context.Context, addr string, dialer *net.Dialer, config *tls.Config) (net.Conn, error)
 
+// dialOf returns the caller's own dial, or nil.
+func dialOf(opts *rueidis.ClientOption) dialFunc {
+	old := opts.DialFn // deprecated, but callers have it
+	if opts.DialCtxFn != nil || old == nil {
+		return opts.DialCtxFn
+	}
+	return func(_ context.Context, addr string, dialer *net.Dialer, config *tls.Config) (net.Conn, error) {
+		return old(addr, dialer, config)
+	}
+}
+
 // connections are those that the rueidis client of Open has. Close cuts them: a rueidis client waits for the answers of a silent
 // server when it is closed, and a dial under way outlives it.
 type connections struct {

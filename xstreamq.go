@@ -4,13 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/url"
-	"strings"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/redis/rueidis"
+
+	"github.com/xstreamq/xstreamq/internal/redisurl"
 )
 
 // Bounds of single commands and callbacks. The caller's context may end earlier.
@@ -64,11 +65,32 @@ func Open(rawURL string, cfg Config) (*Client, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
-	opts, err := parseURL(rawURL)
+	opts, err := redisurl.Parse(rawURL)
 	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrInvalidConfig, err)
+	}
+	return connect(opts, cfg)
+}
+
+// OpenWith is Open for connection options of the caller's own, such as TLS certificates, credentials or Sentinel. What Open sets up for
+// a queue is set up here as well, whatever opts say of it. ReplicaOnly and SendToReplicas are ErrInvalidConfig: a queue is read
+// where it is written.
+func OpenWith(opts rueidis.ClientOption, cfg Config) (*Client, error) {
+	cfg = cfg.withDefaults()
+	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
+	if opts.ReplicaOnly || opts.SendToReplicas != nil {
+		return nil, fmt.Errorf("%w: a queue is read where it is written, so ReplicaOnly and SendToReplicas cannot be set", ErrInvalidConfig)
+	}
+	return connect(opts, cfg)
+}
+
+// connect makes a client with a connection of its own. cfg has its defaults and is valid.
+func connect(opts rueidis.ClientOption, cfg Config) (*Client, error) {
+	opts.InitAddress = slices.Clone(opts.InitAddress) // ShuffleInit would shuffle the caller's
 	opts.DisableCache = true
+	opts.DisableAutoPipelining = false
 	opts.AlwaysPipelining = true // a deadline then ends one command, not the connection that others wait on
 	opts.PipelineMultiplex = -1
 	opts.MaxFlushDelay = 20 * time.Microsecond
@@ -76,7 +98,7 @@ func Open(rawURL string, cfg Config) (*Client, error) {
 	opts.WriteBufferEachConn = 128 << 10
 	opts.BlockingPoolSize = maxDedicated
 	conns := newConnections()
-	opts.DialCtxFn = conns.keeping(opts.DialCtxFn)
+	opts.DialCtxFn = conns.keeping(dialOf(&opts))
 	rc, err := rueidis.NewClient(opts)
 	if err != nil {
 		if rc != nil {
@@ -88,33 +110,6 @@ func Open(rawURL string, cfg Config) (*Client, error) {
 	c := newClient(rc, cfg)
 	c.conns = conns
 	return c, nil
-}
-
-// parseURL never quotes the URL in an error: what is wrong with it is often that a password is not encoded.
-func parseURL(raw string) (rueidis.ClientOption, error) {
-	opts, err := rueidis.ParseURL(raw)
-	var what string
-	var malformed *url.Error
-	switch {
-	case errors.As(err, &malformed):
-		what = "it is malformed; percent-encode what is special in user and password"
-	case err != nil:
-		// redis: what is wrong: the value
-		_, what, _ = strings.Cut(err.Error(), ": ")
-		what, _, _ = strings.Cut(what, ":")
-	case misplaced(raw):
-		what = `percent-encode "#", "?" and "@" in user and password`
-	default:
-		return opts, nil
-	}
-	return opts, fmt.Errorf("%w: the Redis URL cannot be used: %s; the form is redis://[user:password@]host:port[/db]",
-		ErrInvalidConfig, what)
-}
-
-// misplaced reports a URL that ends its host too early, so that part of a password would be taken for the host.
-func misplaced(raw string) bool {
-	u, err := url.Parse(raw)
-	return err != nil || u.Fragment != "" || strings.Contains(u.RawQuery, "@")
 }
 
 // New returns a client on a connection of the caller, which Close and Stop leave open. Set DisableCache in its options when

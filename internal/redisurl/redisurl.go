@@ -15,7 +15,8 @@ import (
 // URL, nor a part of it: what is wrong is often that a password is not encoded, and then any part may be of the password.
 func Parse(raw string) (rueidis.ClientOption, error) {
 	opts, err := rueidis.ParseURL(raw)
-	what, form := "", "redis://[user:password@]host:port[/db]"
+	var what string
+	form := "redis://[user:password@]host:port[/db]"
 	var malformed *url.Error
 	switch {
 	case errors.As(err, &malformed):
