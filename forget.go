@@ -88,9 +88,29 @@ func (f *forgetting) remove(ctx context.Context) error {
 			return nil
 		case code == forgetInUse:
 			return fmt.Errorf("%w: %s", ErrGroupInUse, left.inTheWay(f.force))
+		case code == forgetCrowded:
+			if err := f.deleteConsumers(ctx); err != nil {
+				return err
+			}
 		}
 		pause(ctx, clock) // others have their turn
 	}
+}
+
+// deleteConsumers deletes those of the queue itself that hold nothing, which is all of them by then.
+func (f *forgetting) deleteConsumers(ctx context.Context) error {
+	consumers, err := f.client.consumers(ctx, f.queue, f.group)
+	if err != nil {
+		return err
+	}
+	names := make([]string, len(consumers))
+	for i := range consumers {
+		names[i] = consumers[i].Name
+	}
+	_, err = bounded(ctx, func(ctx context.Context) (struct{}, error) {
+		return struct{}{}, f.client.reap(ctx, &lane{keys: f.keys, group: f.group}, names)
+	})
+	return err
 }
 
 // survey and forget each take one of the two locks of the sweepers with them: survey to see whether it may.

@@ -1185,7 +1185,7 @@ func runFind(ctx context.Context, c rueidis.Client, k keys.Set, a findArgs) ruei
 }
 
 // forgetSHA is the SHA1 of forgetSource, by which a server knows the script.
-const forgetSHA = "ce9458ce2357263d8fea6b2daa77d3f724c7ed25"
+const forgetSHA = "5a78ddfc30266e4f3ee820dec86009293efa5fad"
 
 // forgetSource is lua/forget.lua with its includes, without comments.
 const forgetSource = `local function now_ms()
@@ -1231,7 +1231,7 @@ local function pending_in(stream, group)
       g[groups[i][j]] = groups[i][j + 1]
     end
     if g.name == group then
-      return g.pending
+      return g.pending, g.consumers
     end
   end
   return nil
@@ -1242,9 +1242,10 @@ local function holdings(group, queue, retry, backoff, dlq, done)
   if wrong then
     return nil, wrong
   end
-  local fresh, again = pending_in(queue, group), pending_in(retry, group .. '-retry') or 0
+  local fresh, consumers = pending_in(queue, group)
+  local again = pending_in(retry, group .. '-retry') or 0
   local h = {
-    on_queue = fresh or 0, on_retry = again,
+    on_queue = fresh or 0, on_retry = again, consumers = consumers or 0,
     retry = math.max(0, redis.call('XLEN', retry) - again),
     backoff = redis.call('ZCARD', backoff), dead = redis.call('XLEN', dlq),
   }
@@ -1265,13 +1266,17 @@ if h.dead > 0 or not force and h.on_queue + h.on_retry + h.retry + h.backoff > 0
   return answer(0, h)
 end
 probe(queue, group)
-if h.on_queue > PAGE then
+local crowded = h.consumers > PAGE
+if h.on_queue > PAGE or crowded and h.on_queue > 0 then
   local rows, ids = redis.call('XPENDING', queue, group, '-', '+', PAGE), {}
   for i = 1, #rows do
     ids[i] = rows[i][1]
   end
   redis.call('XACK', queue, group, unpack(ids))
   return answer(1, h)
+end
+if crowded then
+  return answer(3, h)
 end
 if redis.call('EXISTS', queue) == 1 then
   redis.call('XGROUP', 'DESTROY', queue, group)
@@ -1294,6 +1299,8 @@ const (
 	forgetEmptying int64 = 1
 	// It is gone.
 	forgetForgotten int64 = 2
+	// Its consumers are to be deleted first.
+	forgetCrowded int64 = 3
 )
 
 // forgetArgs are the arguments of runForget.
@@ -1306,8 +1313,8 @@ type forgetArgs struct {
 
 // runForget removes a group with everything that it has.
 //
-// What it refuses is decided again here, whatever was seen before. A group with many pending entries is emptied in pages first, for to
-// destroy it would take as long as it has entries. The keys are freed in the background.
+// What it refuses is decided again here, whatever was seen before. A group with many pending entries is emptied in pages first, and the
+// caller deletes many consumers: to destroy it takes as long as it has of both. The keys are freed in the background.
 //
 // Keys:
 //   - Queue: stream
@@ -1321,6 +1328,7 @@ type forgetArgs struct {
 //   - forgetInUse: nothing changed: it holds what may not be lost; then as survey
 //   - forgetEmptying: there is more to give up; call again
 //   - forgetForgotten: it is gone
+//   - forgetCrowded: its consumers are to be deleted first
 func runForget(ctx context.Context, c rueidis.Client, k keys.Set, a forgetArgs) rueidis.RedisResult {
 	return forgetScript.Exec(ctx, c, []string{k.Queue, k.Retry, k.Backoff, k.DLQ, k.Done, k.Lock}, []string{a.Group, luaBool(a.Force)})
 }
@@ -2666,7 +2674,7 @@ func runRelease(ctx context.Context, c rueidis.Client, k keys.Set, a releaseArgs
 }
 
 // surveySHA is the SHA1 of surveySource, by which a server knows the script.
-const surveySHA = "16948dcd2b6b0e41e3736370d80343a514ef8f51"
+const surveySHA = "68afbbe1d77a2e2254a08e8d4e170c777df8a770"
 
 // surveySource is lua/survey.lua with its includes, without comments.
 const surveySource = `local function now_ms()
@@ -2712,7 +2720,7 @@ local function pending_in(stream, group)
       g[groups[i][j]] = groups[i][j + 1]
     end
     if g.name == group then
-      return g.pending
+      return g.pending, g.consumers
     end
   end
   return nil
@@ -2723,9 +2731,10 @@ local function holdings(group, queue, retry, backoff, dlq, done)
   if wrong then
     return nil, wrong
   end
-  local fresh, again = pending_in(queue, group), pending_in(retry, group .. '-retry') or 0
+  local fresh, consumers = pending_in(queue, group)
+  local again = pending_in(retry, group .. '-retry') or 0
   local h = {
-    on_queue = fresh or 0, on_retry = again,
+    on_queue = fresh or 0, on_retry = again, consumers = consumers or 0,
     retry = math.max(0, redis.call('XLEN', retry) - again),
     backoff = redis.call('ZCARD', backoff), dead = redis.call('XLEN', dlq),
   }

@@ -21,7 +21,7 @@ func (s *subscription) newReaper() *service.Loop {
 		for _, l := range s.lanes {
 			names, err := s.idleConsumers(ctx, l, reapIdle)
 			if err == nil {
-				err = s.reap(ctx, l, names)
+				err = s.client.reap(ctx, l, names)
 			}
 			if err != nil && !groupGone(err) {
 				return 0, err
@@ -56,10 +56,10 @@ func (s *subscription) idleConsumers(ctx context.Context, l *lane, atLeast time.
 }
 
 // reap deletes those of the consumers that hold nothing.
-func (s *subscription) reap(ctx context.Context, l *lane, names []string) error {
+func (c *Client) reap(ctx context.Context, l *lane, names []string) error {
 	for len(names) > 0 {
 		n := min(len(names), reapPage)
-		if err := runReap(ctx, s.client.redis, l.keys, reapArgs{Group: l.group, Names: names[:n]}).Error(); err != nil {
+		if err := runReap(ctx, c.redis, l.keys, reapArgs{Group: l.group, Names: names[:n]}).Error(); err != nil {
 			return err
 		}
 		names = names[n:]

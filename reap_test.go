@@ -50,7 +50,7 @@ func TestReaper(t *testing.T) {
 			t.Errorf("%d consumers pass for idle for an hour", len(young))
 		}
 		// What holds something passes the look when that came after it.
-		if err := s.reap(t.Context(), l, append(names(l, 0), "busy", "again")); err != nil {
+		if err := s.client.reap(t.Context(), l, append(names(l, 0), "busy", "again")); err != nil {
 			t.Error(err)
 		}
 	}
@@ -93,7 +93,7 @@ func TestReapOfAWaitingConsumer(t *testing.T) {
 		}
 		return false
 	})
-	if err := s.reap(t.Context(), s.queueLane, []string{"c"}); err != nil {
+	if err := s.client.reap(t.Context(), s.queueLane, []string{"c"}); err != nil {
 		t.Fatal(err)
 	}
 	if left := v.consumers(v.key("queue"), "g"); left != "" {

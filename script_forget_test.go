@@ -75,6 +75,15 @@ func TestScriptForget(t *testing.T) {
 		{name: "by force, with everything", before: wholeGroup + sweepsNow, call: forget(true), reply: "[2 2 0 1 0]", after: withoutG},
 		{name: "dead letters are not lost by force", before: idleGroup + onePending + oneDead, call: forget(true), reply: "[0 1 0 0 1]"},
 		{
+			name: "many consumers are to be deleted first", call: forget(true), reply: "[3 0 0 0 0]",
+			before: "XGROUP CREATE @queue g 0-0 MKSTREAM\n" + times(1001, "XGROUP CREATECONSUMER @queue g c%d"),
+		},
+		{
+			name: "and hold nothing before that", call: forget(true), reply: "[1 1 0 0 0]",
+			before: idleGroup + times(1000, "XGROUP CREATECONSUMER @queue g c%d") + onePending,
+			after:  "queue\n  1-0 body=a\n  g at 1-0: …\n  other at 0-0:",
+		},
+		{
 			name: "many pending ones are given up in pages", call: forget(true), reply: "[1 1001 0 1 0]",
 			before: times(1001, "XADD @queue %d-0 body a") + "XGROUP CREATE @queue g 0\nXREADGROUP GROUP g c STREAMS @queue >\n" + oneBackoff,
 			after:  "queue\n" + span(1, 1001, "  %d-0 body=a") + "  g at 1001-0: c\n    1001-0 c x1\nbackoff\n  1 1-0 body=b",

@@ -161,7 +161,7 @@ func (s *subscription) leaveBehind(limit context.Context) error {
 			try(s.extend(limit, l, modeUnstarted, s.pool.all()))
 		}
 		try(s.releaseStrays(limit, l, s.pool.heldIDs(l)))
-		try(s.reap(limit, l, []string{s.consumer}))
+		try(s.client.reap(limit, l, []string{s.consumer}))
 	}
 	if limit.Err() != nil && failed != nil {
 		failed = context.DeadlineExceeded

@@ -2,7 +2,7 @@
 --
 -- INCLUDE base
 
--- How many entries are pending in a stream's group; nil when there is no such group.
+-- How many entries are pending in a stream's group, and how many consumers it has; nil when there is no such group.
 local function pending_in(stream, group)
   if redis.call('EXISTS', stream) == 0 then
     return nil
@@ -14,7 +14,7 @@ local function pending_in(stream, group)
       g[groups[i][j]] = groups[i][j + 1]
     end
     if g.name == group then
-      return g.pending
+      return g.pending, g.consumers
     end
   end
   return nil
@@ -28,9 +28,10 @@ local function holdings(group, queue, retry, backoff, dlq, done)
   if wrong then
     return nil, wrong
   end
-  local fresh, again = pending_in(queue, group), pending_in(retry, group .. '-retry') or 0
+  local fresh, consumers = pending_in(queue, group)
+  local again = pending_in(retry, group .. '-retry') or 0
   local h = {
-    on_queue = fresh or 0, on_retry = again,
+    on_queue = fresh or 0, on_retry = again, consumers = consumers or 0,
     retry = math.max(0, redis.call('XLEN', retry) - again),
     backoff = redis.call('ZCARD', backoff), dead = redis.call('XLEN', dlq),
   }
