@@ -24,6 +24,10 @@ const (
 	// looked for every so often meanwhile.
 	doubtFor  = 30 * time.Second
 	lookEvery = time.Second
+
+	// unread asks for what nobody was given yet. pastAll asks for what this consumer holds after the last id but one that can be: nothing.
+	unread  = ">"
+	pastAll = "18446744073709551615-18446744073709551614"
 )
 
 // laneReader reads one lane, on a connection of its own: a blocked read holds up nobody, and can be woken.
@@ -33,6 +37,7 @@ type laneReader struct {
 	loop *service.Loop
 	top  wire.ID   // highest id read so far
 	sent time.Time // when the last read was
+	seen time.Time // when Redis last noted a sign of life
 
 	quiet  bool      // the last blocked read brought nothing: block again
 	doubt  time.Time // until then Redis may carry out a read whose answer we do not see; zero = no doubt
@@ -73,7 +78,7 @@ func (r *laneReader) step(ctx context.Context) (time.Duration, error) {
 	var found []rueidis.RedisMessage
 	var err error
 	if !r.quiet {
-		found, err = r.read(ctx, n, 0)
+		found, err = r.read(ctx, n, 0, unread)
 	}
 	if err != nil || len(found) == 0 {
 		r.s.pool.unreserve(n)
@@ -97,16 +102,23 @@ func (r *laneReader) block(ctx context.Context) ([]rueidis.RedisMessage, error) 
 	if conn == nil || r.stopping() {
 		return nil, nil
 	}
+	// Before 7.2 a read that brings nothing leaves no sign of life: an idle worker would look like one that is gone.
+	if now := time.Now(); now.Sub(r.seen) >= blockFor/2 {
+		if _, err := r.read(ctx, 1, 0, pastAll); err != nil {
+			return nil, err
+		}
+		r.seen = now
+	}
 	wait := blockFor
 	if conn.waker == nil || !r.doubt.IsZero() {
 		wait = blockShort
 	}
-	return r.read(ctx, 1, wait)
+	return r.read(ctx, 1, wait, unread)
 }
 
 // read is one XREADGROUP. Its deadline is for a connection that carries nothing any more; ending it earlier could strand
 // what Redis is just handing over.
-func (r *laneReader) read(ctx context.Context, count int, block time.Duration) ([]rueidis.RedisMessage, error) {
+func (r *laneReader) read(ctx context.Context, count int, block time.Duration, from string) ([]rueidis.RedisMessage, error) {
 	conn := r.connect()
 	if conn == nil {
 		return nil, nil
@@ -116,9 +128,9 @@ func (r *laneReader) read(ctx context.Context, count int, block time.Duration) (
 	c := conn.client.B().Xreadgroup().Group(r.lane.group, r.s.consumer).Count(int64(count))
 	var cmd rueidis.Completed
 	if block > 0 {
-		cmd = c.Block(block.Milliseconds()).Streams().Key(r.lane.keys.Source).Id(">").Build()
+		cmd = c.Block(block.Milliseconds()).Streams().Key(r.lane.keys.Source).Id(from).Build()
 	} else {
-		cmd = c.Streams().Key(r.lane.keys.Source).Id(">").Build()
+		cmd = c.Streams().Key(r.lane.keys.Source).Id(from).Build()
 	}
 	r.sent = time.Now()
 	reply, err := conn.client.Do(ctx, cmd).ToMessage()
