@@ -22,7 +22,7 @@ func TestConfirm(t *testing.T) {
 		if !errors.Is(err, want) {
 			t.Errorf("%q: %v, want %v", typed, err, want)
 		}
-		if !strings.Contains(screen, `purge \x1b[2J? [y/N] `) || strings.Contains(screen, "\nnothing was changed\n") != (want != nil) {
+		if !strings.Contains(screen, `purge \x1b[2J? [y/N] `) || strings.Contains(screen, "nothing was changed\n") != (want != nil) {
 			t.Errorf("%q: the screen shows %q", typed, screen)
 		}
 	}

@@ -30,7 +30,7 @@ func pages(t *testing.T, folder string) map[string]string {
 func TestReferenceIsCurrent(t *testing.T) {
 	t.Setenv(urlVariable, "redis://zork:1")
 	t.Setenv(prefixVariable, "zork:")
-	t.Setenv("HOME", "/home/zork")
+	t.Setenv("HOME", "/zork")
 	folder := t.TempDir()
 	if err := os.WriteFile(filepath.Join(folder, "xstreamq_gone.md"), nil, 0o600); err != nil {
 		t.Fatal(err)
