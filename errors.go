@@ -16,7 +16,7 @@ var (
 	ErrInvalidName = errors.New("xstreamq: invalid name")
 	// ErrInvalidConfig: Config or SubscribeOptions hold values that cannot work; the error lists all of them.
 	ErrInvalidConfig = errors.New("xstreamq: invalid configuration")
-	// ErrInvalidMessage: the body cannot be encoded or decoded, or its Validate refuses it.
+	// ErrInvalidMessage: the body cannot be encoded or decoded, or its Validate refuses it; or an id has not the form of one.
 	ErrInvalidMessage = errors.New("xstreamq: invalid message")
 	// ErrTooLarge: the message is larger than Config.MaxBodySize or has too many headers. It was not stored.
 	ErrTooLarge = errors.New("xstreamq: message too large")
@@ -29,6 +29,12 @@ var (
 	ErrStarted = errors.New("xstreamq: already started")
 	// ErrStopped: the client has been stopped or closed, or is being stopped.
 	ErrStopped = errors.New("xstreamq: stopped")
+	// ErrNoQueue: nothing is known of a queue of that name, not even a delayed message.
+	ErrNoQueue = errors.New("xstreamq: no such queue")
+	// ErrNoGroup: the queue has no group of that name, now or in the registry, and there is nothing left of one.
+	ErrNoGroup = errors.New("xstreamq: no such group")
+	// ErrNoMessage: there is no message of that id where it was looked for, or none any more.
+	ErrNoMessage = errors.New("xstreamq: no such message")
 )
 
 // Causes (context.Cause) of a handler's context that ends early.
