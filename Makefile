@@ -19,7 +19,7 @@ test: ## Run all tests against a real Redis (TESTFLAGS=-short leaves out the lon
 .PHONY: test/race
 test/race: ## Run all tests under the race detector (needs a C compiler)
 	@./scripts/redis.sh
-	CGO_ENABLED=1 $(GO) test -race -timeout $(TEST_TIMEOUT) $(TESTFLAGS) ./...
+	GORACE=atexit_sleep_ms=0 CGO_ENABLED=1 $(GO) test -race -timeout $(TEST_TIMEOUT) $(TESTFLAGS) ./...
 
 .PHONY: lint
 lint: ## Run the linters of .golangci.yml (the first run builds them into .bin)

@@ -42,7 +42,7 @@ func (s *subscription) compact(ctx context.Context) (time.Duration, error) {
 	if err != nil {
 		return 0, err
 	}
-	if page.missing != "" && page.missing != noGroups {
+	if page.missing != "" {
 		s.log.Warn("nothing is trimmed: a registered group is missing from the queue", "missing", page.missing)
 	}
 	if page.more {
@@ -55,13 +55,12 @@ func (s *subscription) compact(ctx context.Context) (time.Duration, error) {
 type CompactResult struct {
 	// Trimmed is how many entries were removed.
 	Trimmed int64
-	// Missing is a registered group that is not on the queue's stream: nothing is trimmed until it comes back, or is forgotten. "none" when
-	// there is no group at all; empty when nothing is in the way.
+	// Missing is a registered group that is not on the queue's stream: nothing is trimmed until it comes back, or is forgotten.
+	// Empty when there is none.
 	Missing string
+	// NoGroup: the queue has no group at all. Nothing is trimmed: the first one that comes may begin at the beginning.
+	NoGroup bool
 }
-
-// noGroups stands in CompactResult.Missing for a queue without any group.
-const noGroups = "none"
 
 // Compact trims from a queue what every group has finished with, as its workers do by themselves, and never more. It keeps what Config.Retain
 // says, and trims nothing when that is negative. Redis trims whole nodes of its stream, so some finished entries stay.
@@ -80,7 +79,7 @@ func (c *Client) Compact(ctx context.Context, queue string) (CompactResult, erro
 			return fail(err)
 		}
 		result.Trimmed += page.trimmed
-		result.Missing = page.missing
+		result.Missing, result.NoGroup = page.missing, page.noGroup
 		if !page.more {
 			break
 		}
@@ -98,6 +97,7 @@ func (c *Client) Compact(ctx context.Context, queue string) (CompactResult, erro
 type compacted struct {
 	trimmed int64
 	missing string // as CompactResult.Missing
+	noGroup bool   // as CompactResult.NoGroup
 	more    bool
 }
 
@@ -112,7 +112,7 @@ func (c *Client) compactPage(ctx context.Context, k keys.Set, queue string) (pag
 		return page, keyError(k.Queue, err)
 	}
 	r := replyReader{reply: reply}
-	page.trimmed, page.missing, page.more = r.int(), r.string(), r.int() == 1
+	page.trimmed, page.missing, page.noGroup, page.more = r.int(), r.string(), r.int() == 1, r.int() == 1
 	return page, r.err
 }
 

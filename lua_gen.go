@@ -231,7 +231,7 @@ func runCancel(ctx context.Context, c rueidis.Client, k keys.Set, a cancelArgs) 
 }
 
 // compactSHA is the SHA1 of compactSource, by which a server knows the script.
-const compactSHA = "3eff740d5fc1fbc834e3d49384647afdc4ab14e0"
+const compactSHA = "38cafb164d221ca855d9b8e1a496e6e8c5ef81cd"
 
 // compactSource is lua/compact.lua with its includes, without comments.
 const compactSource = `local function now_ms()
@@ -286,7 +286,7 @@ if wrong then
   return redis.error_reply(wrong)
 end
 if redis.call('EXISTS', queue) == 0 then
-  return {0, '', 0}
+  return {0, '', 0, 0}
 end
 local bound, present = nil, {}
 local groups = redis.call('XINFO', 'GROUPS', queue)
@@ -308,11 +308,11 @@ for i = 1, #groups do
   end
 end
 if not bound then
-  return {0, 'none', 0}
+  return {0, '', 1, 0}
 end
 for i = 2, #ARGV do
   if not present[ARGV[i]] then
-    return {0, ARGV[i], 0}
+    return {0, ARGV[i], 0, 0}
   end
 end
 if retain > 0 then
@@ -341,14 +341,14 @@ local trimmed, freed, step = 0, 0, 8
 repeat
   local n = trim(step)
   if n == 0 then
-    return {trimmed, '', 0}
+    return {trimmed, '', 0, 0}
   end
   trimmed = trimmed + n
   local size = first_size()
   freed = freed + n * size
   step = math.max(1, math.min(math.random(STEP / 2, STEP), (BYTES - freed) / math.max(1, size)))
 until trimmed >= ENTRIES or freed >= BYTES
-return {trimmed, '', 1}
+return {trimmed, '', 0, 1}
 `
 
 // compactScript sends compactSHA, and the source to a server that does not know
@@ -378,7 +378,7 @@ type compactArgs struct {
 //   - Queue: stream
 //
 // Replies:
-//   - how many were trimmed, what blocks it: empty, "none", or the name of the missing group, and whether there is more to trim: 1, 0
+//   - how many were trimmed, the name of a missing group or empty, 1 if there is no group at all, 1 if there is more to trim
 func runCompact(ctx context.Context, c rueidis.Client, k keys.Set, a compactArgs) rueidis.RedisResult {
 	args := make([]string, 0, 1+len(a.Groups))
 	args = append(args, strconv.FormatInt(a.Retain, 10))

@@ -25,28 +25,28 @@ func TestScriptCompact(t *testing.T) {
 	all := compact(compactArgs{Groups: []string{"g"}})
 	runScriptCases(t, []scriptCase{
 		{
-			name: "one group", before: queue + "XGROUP CREATE @queue g 201-0", call: all, reply: `[200 "" 0]`,
+			name: "one group", before: queue + "XGROUP CREATE @queue g 201-0", call: all, reply: `[200 "" 0 0]`,
 			after: left(201, "  g at 201-0:"),
 		},
 		{
-			name: "up to the slower of two", before: queue + "XGROUP CREATE @queue g 201-0\nXGROUP CREATE @queue h 101-0", call: all, reply: `[100 "" 0]`,
+			name: "up to the slower of two", before: queue + "XGROUP CREATE @queue g 201-0\nXGROUP CREATE @queue h 101-0", call: all, reply: `[100 "" 0 0]`,
 			after: left(101, "  g at 201-0:\n  h at 101-0:"),
 		},
 		{
 			name: "a group that nobody registered counts too", before: queue + "XGROUP CREATE @queue g 201-0\nXGROUP CREATE @queue a 101-0", call: all,
-			reply: `[100 "" 0]`, after: left(101, "  a at 101-0:\n  g at 201-0:"),
+			reply: `[100 "" 0 0]`, after: left(101, "  a at 101-0:\n  g at 201-0:"),
 		},
 		{
-			name: "a new group at the start", before: queue + "XGROUP CREATE @queue g 201-0\nXGROUP CREATE @queue h 0-0", call: all, reply: `[0 "" 0]`,
+			name: "a new group at the start", before: queue + "XGROUP CREATE @queue g 201-0\nXGROUP CREATE @queue h 0-0", call: all, reply: `[0 "" 0 0]`,
 		},
 		{
 			name:   "up to the oldest pending entry",
 			before: queue + "XGROUP CREATE @queue g 100-0\nXREADGROUP GROUP g c STREAMS @queue >\nXACK @queue g" + ids(102, 300), call: all,
-			reply: `[100 "" 0]`, after: left(101, "  g at 300-0: c\n    101-0 c x1"),
+			reply: `[100 "" 0 0]`, after: left(101, "  g at 300-0: c\n    101-0 c x1"),
 		},
 		{
 			name: "of whichever group", before: queue + "XGROUP CREATE @queue h 100-0\nXREADGROUP GROUP h c STREAMS @queue >\nXGROUP CREATE @queue g 201-0", call: all,
-			reply: `[100 "" 0]`, after: left(101, "  g at 201-0:\n  h at 300-0: c\n"+span(101, 300, "    %d-0 c x1")),
+			reply: `[100 "" 0 0]`, after: left(101, "  g at 201-0:\n  h at 300-0: c\n"+span(101, 300, "    %d-0 c x1")),
 		},
 		{
 			name: "a deleted entry that is still pending", before: queue + `
@@ -54,16 +54,16 @@ func TestScriptCompact(t *testing.T) {
 				XREADGROUP GROUP g c STREAMS @queue >
 				XDEL @queue 1-0
 				XACK @queue g` + ids(2, 300),
-			call: all, reply: `[0 "" 0]`,
+			call: all, reply: `[0 "" 0 0]`,
 			gap: "it does not count a deleted entry as pending",
 		},
-		{name: "nothing read", before: queue + "XGROUP CREATE @queue g 0", call: all, reply: `[0 "" 0]`},
-		{name: "nothing read by two groups", before: queue + "XGROUP CREATE @queue g 0\nXGROUP CREATE @queue h 0", call: all, reply: `[0 "" 0]`},
+		{name: "nothing read", before: queue + "XGROUP CREATE @queue g 0", call: all, reply: `[0 "" 0 0]`},
+		{name: "nothing read by two groups", before: queue + "XGROUP CREATE @queue g 0\nXGROUP CREATE @queue h 0", call: all, reply: `[0 "" 0 0]`},
 		{name: "a registered group is missing", before: queue + "XGROUP CREATE @queue g 201-0",
-			call: compact(compactArgs{Groups: []string{"g", "h"}}), reply: `[0 h 0]`},
-		{name: "no group", before: queue, call: all, reply: `[0 none 0]`},
-		{name: "no group, none registered", before: queue, call: compact(compactArgs{}), reply: `[0 none 0]`},
-		{name: "no stream", call: all, reply: `[0 "" 0]`},
+			call: compact(compactArgs{Groups: []string{"g", "h"}}), reply: `[0 h 0 0]`},
+		{name: "no group", before: queue, call: all, reply: `[0 "" 1 0]`},
+		{name: "no group, none registered", before: queue, call: compact(compactArgs{}), reply: `[0 "" 1 0]`},
+		{name: "no stream", call: all, reply: `[0 "" 0 0]`},
 		{name: "queue of the wrong type", before: "SET @queue x", call: all, reply: "error XQTYPE key @queue holds a string, not a stream"},
 	})
 }
@@ -79,16 +79,16 @@ func TestScriptCompactLongIDs(t *testing.T) {
 		return []scriptCase{
 			{
 				name: name + ", the later group last", before: before + "XGROUP CREATE @queue g " + second + "\nXGROUP CREATE @queue h " + third,
-				call: all, reply: `[100 "" 0]`, after: left + "  g at " + second + ":\n  h at " + third + ":",
+				call: all, reply: `[100 "" 0 0]`, after: left + "  g at " + second + ":\n  h at " + third + ":",
 			},
 			{
 				name: name + ", the later group first", before: before + "XGROUP CREATE @queue g " + third + "\nXGROUP CREATE @queue h " + second,
-				call: all, reply: `[100 "" 0]`, after: left + "  g at " + third + ":\n  h at " + second + ":",
+				call: all, reply: `[100 "" 0 0]`, after: left + "  g at " + third + ":\n  h at " + second + ":",
 			},
 			{
 				name: name + ", pending", before: before + "XGROUP CREATE @queue g " + strings.TrimSpace(span(first+99, first+99, id)) +
 					"\nXREADGROUP GROUP g c STREAMS @queue >",
-				call: all, reply: `[100 "" 0]`, after: left + "  g at " + strings.TrimSpace(span(first+299, first+299, id)) + ": c\n" +
+				call: all, reply: `[100 "" 0 0]`, after: left + "  g at " + strings.TrimSpace(span(first+299, first+299, id)) + ": c\n" +
 					span(first+100, first+299, "    "+id+" c x1"),
 			},
 		}
@@ -113,9 +113,9 @@ func TestScriptCompactRetain(t *testing.T) {
 	left := "queue\n" + times(100, "  * body=a") + "  g at *:"
 	keep := func(ms int64) scriptCall { return compact(compactArgs{Retain: ms}) }
 	runScriptCases(t, []scriptCase{
-		{name: "older ones go", before: before, call: keep(2_000_000), reply: `[100 "" 0]`, after: left},
-		{name: "younger ones stay", before: before, call: keep(5_000_000), reply: `[0 "" 0]`},
-		{name: "an unfinished one goes at no age", before: queue.String() + "XGROUP CREATE @queue g 5-0", call: keep(1), reply: `[0 "" 0]`},
-		{name: "longer than there has been time", before: before, call: keep(math.MaxInt64 / 1_000_000), reply: `[0 "" 0]`},
+		{name: "older ones go", before: before, call: keep(2_000_000), reply: `[100 "" 0 0]`, after: left},
+		{name: "younger ones stay", before: before, call: keep(5_000_000), reply: `[0 "" 0 0]`},
+		{name: "an unfinished one goes at no age", before: queue.String() + "XGROUP CREATE @queue g 5-0", call: keep(1), reply: `[0 "" 0 0]`},
+		{name: "longer than there has been time", before: before, call: keep(math.MaxInt64 / 1_000_000), reply: `[0 "" 0 0]`},
 	})
 }

@@ -90,7 +90,7 @@ func TestScriptFullServer(t *testing.T) {
 		},
 		{
 			name: "compact", before: times(300, "XADD @queue %d-0 body a") + "XGROUP CREATE @queue g 201-0",
-			call: compact(compactArgs{Groups: []string{"g"}}), reply: `[200 "" 0]`,
+			call: compact(compactArgs{Groups: []string{"g"}}), reply: `[200 "" 0 0]`,
 			after: "queue\n" + span(201, 300, "  %d-0 body=a") + "  g at 201-0:",
 		},
 		{

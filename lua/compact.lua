@@ -10,7 +10,7 @@
 -- KEYS 1 Queue stream
 -- ARGV 1 retain int       ms that finished entries are kept
 -- ARGV 2... groups strings registered groups of the queue
--- RETURNS - how many were trimmed, what blocks it: empty, "none", or the name of the missing group, and whether there is more to trim: 1, 0
+-- RETURNS - how many were trimmed, the name of a missing group or empty, 1 if there is no group at all, 1 if there is more to trim
 -- INCLUDE base
 
 local queue, retain = KEYS[1], tonumber(ARGV[1])
@@ -42,7 +42,7 @@ if wrong then
   return redis.error_reply(wrong)
 end
 if redis.call('EXISTS', queue) == 0 then
-  return {0, '', 0}
+  return {0, '', 0, 0}
 end
 
 local bound, present = nil, {}
@@ -65,11 +65,11 @@ for i = 1, #groups do
   end
 end
 if not bound then
-  return {0, 'none', 0}
+  return {0, '', 1, 0}
 end
 for i = 2, #ARGV do
   if not present[ARGV[i]] then
-    return {0, ARGV[i], 0}
+    return {0, ARGV[i], 0, 0}
   end
 end
 if retain > 0 then
@@ -104,11 +104,11 @@ local trimmed, freed, step = 0, 0, 8
 repeat
   local n = trim(step)
   if n == 0 then
-    return {trimmed, '', 0}
+    return {trimmed, '', 0, 0}
   end
   trimmed = trimmed + n
   local size = first_size()
   freed = freed + n * size
   step = math.max(1, math.min(math.random(STEP / 2, STEP), (BYTES - freed) / math.max(1, size)))
 until trimmed >= ENTRIES or freed >= BYTES
-return {trimmed, '', 1}
+return {trimmed, '', 0, 1}

@@ -61,12 +61,11 @@ func (a *app) compact(ctx context.Context, client *xstreamq.Client, queue string
 	}
 	row := compactRow{Queue: queue, Trimmed: result.Trimmed}
 	blocker := ""
-	switch result.Missing {
-	case "":
-	case "none":
+	switch {
+	case result.NoGroup:
 		blocker = "no_group"
 		fmt.Fprintf(a.err, "warning: queue %s has no group, so nothing is finished: start a worker of one\n", queue)
-	default:
+	case result.Missing != "":
 		blocker = "missing_group"
 		row.Missing = &result.Missing
 		fmt.Fprintf(a.err, "warning: group %s is registered and not on the queue, so nothing is trimmed: "+
