@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"strconv"
 	"strings"
@@ -52,12 +51,8 @@ func (p *pendingState) overdue() time.Duration {
 
 // look sees how a group is. The names are filled in, and what is known of it from the registry and the stream.
 func (s *groupState) look(ctx context.Context, client *xstreamq.Client) {
-	if s.err != nil {
-		return
-	}
-	s.err = s.lookAll(ctx, client)
-	if s.missing && (errors.Is(s.err, xstreamq.ErrNoGroup) || errors.Is(s.err, xstreamq.ErrNoQueue)) {
-		s.err = nil // it is in the registry alone
+	if s.err == nil {
+		s.err = s.lookAll(ctx, client)
 	}
 }
 
@@ -102,9 +97,7 @@ func (q *queueState) lookAgain(ctx context.Context, client *xstreamq.Client) {
 	var found []xstreamq.Group
 	var err error
 	if q.asked {
-		if found, err = client.Groups(ctx, q.queue); errors.Is(err, xstreamq.ErrNoQueue) {
-			err = nil
-		}
+		found, err = client.Groups(ctx, q.queue)
 	}
 	for _, s := range q.groups {
 		if !s.busy() {

@@ -60,7 +60,7 @@ func findGroups(ctx context.Context, client *xstreamq.Client, queue, group strin
 func (q *queueState) lookAtStream(ctx context.Context, client *xstreamq.Client, group string) {
 	q.asked = true
 	found, err := client.Groups(ctx, q.queue)
-	if err != nil && !(errors.Is(err, xstreamq.ErrNoQueue) && len(q.groups) > 0) {
+	if err != nil {
 		q.err = err
 		for _, g := range q.groups {
 			g.err = err
@@ -70,7 +70,6 @@ func (q *queueState) lookAtStream(ctx context.Context, client *xstreamq.Client, 
 	known := make(map[string]*groupState, len(q.groups))
 	for _, g := range q.groups {
 		known[g.group] = g
-		g.missing = true
 	}
 	for i := range found {
 		g := &found[i]
