@@ -10,6 +10,7 @@ import (
 	"os/signal"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 )
@@ -49,7 +50,7 @@ const rootExample = `  xstreamq ls
 func Main(args []string, in io.Reader, out, errOut io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	defer context.AfterFunc(ctx, stop)()
+	defer context.AfterFunc(ctx, func() { time.AfterFunc(sameSignal, stop) })()
 	// A closed pipe is then an error of the write, which the command can deal with, instead of the end of the process.
 	pipes := make(chan os.Signal, 1)
 	signal.Notify(pipes, syscall.SIGPIPE)

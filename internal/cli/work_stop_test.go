@@ -1,0 +1,332 @@
+//go:build unix
+
+package cli
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/xstreamq/xstreamq"
+	"github.com/xstreamq/xstreamq/internal/redistest"
+)
+
+// TestWorkDrains stops a worker in mid-command: the command ends by itself, its message is acked, and what was not begun goes back.
+func TestWorkDrains(t *testing.T) {
+	t.Parallel()
+	for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP} {
+		t.Run(sig.String(), func(t *testing.T) {
+			t.Parallel()
+			p := sharedPlace(t)
+			for range 3 {
+				p.send(t, "")
+			}
+			cmd := p.work(t, `echo started >"$DIR/started"; while [ ! -e "$DIR/go" ]; do sleep 0.01; done; echo done`,
+				"--concurrency", "1", "--prefetch", "1")
+			log, err := cmd.StderrPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			var stdout bytes.Buffer
+			cmd.Stdout = &stdout
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			awaitFile(t, cmd.Dir, "started")
+			if err := cmd.Process.Signal(sig); err != nil {
+				t.Fatal(err)
+			}
+			for lines := bufio.NewScanner(log); lines.Scan(); {
+				if strings.Contains(lines.Text(), "draining") {
+					write(t, cmd.Dir, "go")
+				}
+			}
+			if code := exitCode(t, cmd.Wait()); code != 0 || stdout.String() != "done\n" {
+				t.Errorf("exit code %d, stdout %q", code, stdout.String())
+			}
+			if now := p.counters(t); now.pending+now.backoff+now.dead != 0 || now.retry+now.undelivered != 2 {
+				t.Errorf("messages %+v, want two that wait unharmed", now)
+			}
+		})
+	}
+}
+
+func write(t *testing.T, dir, name string) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(dir, name), []byte("x"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestWorkDrainDeadline stops a worker whose commands do not end in time: they are ended, their messages given back, and the exit
+// code is 0.
+func TestWorkDrainDeadline(t *testing.T) {
+	t.Parallel()
+	p := sharedPlace(t)
+	p.send(t, "gentle")
+	p.send(t, "stubborn")
+	cmd := p.work(t, `read -r how; echo $$ >"$DIR/$how"; [ $how = gentle ] || trap "" TERM; while :; do sleep 0.02; done`,
+		"--json", "--drain-timeout", "200ms", "--kill-after", "300ms", "--retries", "0")
+	var stdout bytes.Buffer
+	cmd.Stdout = &stdout
+	begin(t, cmd)
+	pids := []string{awaitFile(t, cmd.Dir, "gentle"), awaitFile(t, cmd.Dir, "stubborn")}
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if code := ended(t, cmd); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+	var seen []string
+	for _, row := range deliveries(t, stdout.String()) {
+		seen = append(seen, fmt.Sprint(row.Outcome, " ", row.Error))
+	}
+	slices.Sort(seen)
+	want := []string{
+		"released xstreamq: drain deadline passed: signal: killed", "released xstreamq: drain deadline passed: signal: terminated",
+	}
+	if diff := cmp.Diff(want, seen); diff != "" {
+		t.Errorf("deliveries (-want +got):\n%s", diff)
+	}
+	if now := p.counters(t); now.pending+now.dead != 0 || now.retry+now.backoff != 2 {
+		t.Errorf("messages %+v, want two that wait unharmed", now)
+	}
+	for _, pid := range pids {
+		gone(t, pid)
+	}
+}
+
+// TestWorkSecondSignal ends a worker twice: it dies of the signal, at once, and its command with it.
+func TestWorkSecondSignal(t *testing.T) {
+	t.Parallel()
+	p := sharedPlace(t)
+	p.send(t, "")
+	cmd := p.work(t, `trap "" TERM; echo $$ >"$DIR/pid"; while :; do sleep 0.02; done`)
+	log, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	pid := awaitFile(t, cmd.Dir, "pid")
+	signalled := func() {
+		if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+			t.Error(err)
+		}
+	}
+	signalled()
+	for lines := bufio.NewScanner(log); lines.Scan(); {
+		if strings.Contains(lines.Text(), "draining") {
+			time.AfterFunc(2*sameSignal, signalled)
+		}
+	}
+	_ = cmd.Wait()
+	if status, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); !ok || !status.Signaled() || status.Signal() != syscall.SIGTERM {
+		t.Errorf("it ended with %s, want the signal", cmd.ProcessState)
+	}
+	gone(t, pid)
+}
+
+// TestWorkSignalDoubled sends a signal twice in a row, as timeout(1) does: that is one.
+func TestWorkSignalDoubled(t *testing.T) {
+	t.Parallel()
+	p := sharedPlace(t)
+	p.send(t, "")
+	cmd := begin(t, p.work(t, `echo $$ >"$DIR/pid"; sleep 0.5`))
+	awaitFile(t, cmd.Dir, "pid")
+	for range 3 {
+		if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(5 * time.Millisecond) // two that are sent at once arrive as one
+	}
+	if code := ended(t, cmd); code != 0 || p.counters(t) != (counters{}) {
+		t.Errorf("exit code %d, messages %+v", code, p.counters(t))
+	}
+}
+
+// TestWorkStoppedWithItsCommands signals the worker and its command alike, as a service manager does: that is no failure.
+func TestWorkStoppedWithItsCommands(t *testing.T) {
+	t.Parallel()
+	for name, script := range map[string]string{
+		"by the signal": `echo $$ >"$DIR/pid"; exec sleep 60`,
+		"by exit code":  `trap "kill \$!; exit 143" TERM; echo $$ >"$DIR/pid"; sleep 60 & wait`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := sharedPlace(t)
+			p.send(t, "")
+			cmd := begin(t, p.work(t, script, "--retries", "0"))
+			pid, err := strconv.Atoi(awaitFile(t, cmd.Dir, "pid"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, target := range []int{pid, cmd.Process.Pid} {
+				if err := syscall.Kill(target, syscall.SIGTERM); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if code := ended(t, cmd); code != 0 {
+				t.Errorf("exit code %d", code)
+			}
+			if now := p.counters(t); now.dead+now.pending != 0 || now.backoff+now.retry != 1 {
+				t.Errorf("messages %+v, want one that waits unharmed", now)
+			}
+		})
+	}
+}
+
+// TestWorkKilled kills a worker in mid-command. Its message comes again, to another worker, as a lost lease.
+func TestWorkKilled(t *testing.T) {
+	t.Parallel()
+	p := sharedPlace(t)
+	id := p.send(t, "")
+	flags := []string{"--visibility-timeout", "300ms", "--json"}
+	first := begin(t, p.work(t, `echo $$ >"$DIR/pid"; exec sleep 60`, flags...))
+	pid := awaitFile(t, first.Dir, "pid")
+	if err := first.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	if code := ended(t, first); code != -1 {
+		t.Errorf("exit code %d of a killed worker", code)
+	}
+	second := finish(t, p.work(t, `true`, append(flags, "--exit-when-empty")...))
+	rows := deliveries(t, second.stdout)
+	if len(rows) != 1 || rows[0].OriginalID != id || rows[0].Attempt != 2 || rows[0].Outcome != xstreamq.Acked || second.code != 0 {
+		t.Errorf("exit code %d, deliveries %+v", second.code, rows)
+	}
+	killLeft(t, pid)
+}
+
+// TestWorkMax starts as many commands as --max says, with more messages and more workers than that.
+func TestWorkMax(t *testing.T) {
+	t.Parallel()
+	p := sharedPlace(t)
+	const messages, most = 60, 25
+	for range messages {
+		p.send(t, "")
+	}
+	cmd := p.work(t, `mktemp "$DIR/run.XXXXXX" >/dev/null; sleep 0.0$(($$ % 9)); exit $(($$ % 2))`,
+		"--max", strconv.Itoa(most), "--concurrency", "8", "--prefetch", "30", "--backoff", "1h", "--json")
+	got := finish(t, cmd)
+	runs, err := filepath.Glob(cmd.Dir + "/run.*")
+	if err != nil || len(runs) != most || got.code != 0 {
+		t.Errorf("exit code %d, %d commands, want %d", got.code, len(runs), most)
+	}
+	acked, retried := 0, 0
+	for _, row := range deliveries(t, got.stdout) {
+		switch row.Outcome {
+		case xstreamq.Acked:
+			acked++
+		case xstreamq.Retried:
+			retried++
+		default:
+			t.Errorf("delivery %+v", row)
+		}
+	}
+	now := p.counters(t)
+	if acked+retried != most || now.pending+now.dead != 0 || now.retry+now.backoff+now.undelivered != int64(messages-acked) {
+		t.Errorf("%d acked, %d retried, messages %+v", acked, retried, now)
+	}
+	for _, e := range p.entries(t, ".g.retry") {
+		if e.FieldValues["rc"] != "" || e.FieldValues["lc"] != "" {
+			t.Errorf("what was read and not begun has spent a budget: %q", e.FieldValues)
+		}
+	}
+}
+
+// TestWorkMaxIsPatient has a command that runs on after --max is reached, for longer than --drain-timeout.
+func TestWorkMaxIsPatient(t *testing.T) {
+	t.Parallel()
+	p := sharedPlace(t)
+	p.send(t, "")
+	got := finish(t, p.work(t, `sleep 1; echo done`, "--max", "1", "--drain-timeout", "10ms"))
+	if got.code != 0 || got.stdout != "done\n" || p.counters(t) != (counters{}) {
+		t.Errorf("exit code %d, stdout %q, messages %+v", got.code, got.stdout, p.counters(t))
+	}
+}
+
+// TestWorkExitWhenEmpty fails the first time: the retry that waits is part of what keeps a group from being empty.
+func TestWorkExitWhenEmpty(t *testing.T) {
+	t.Parallel()
+	p := sharedPlace(t)
+	for range 5 {
+		p.send(t, "")
+	}
+	got := finish(t, p.work(t, `[ "$XSTREAMQ_RETRIES" -gt 1 ]`, "--exit-when-empty", "--json", "--backoff", "200ms"))
+	if rows := deliveries(t, got.stdout); len(rows) != 15 || got.code != 0 || p.counters(t) != (counters{}) {
+		t.Errorf("exit code %d, %d deliveries, messages %+v", got.code, len(rows), p.counters(t))
+	}
+	// A queue that has never been, and a group that begins now.
+	for _, args := range [][]string{{"work", "other", "--group", "g"}, {"work", "q", "--group", "late", "--from-now"}} {
+		got := run(t, p.args(append(args, "--exit-when-empty", "--", "false")...)...)
+		if got.code != 0 || strings.Contains(got.stderr, "WARN msg=\"message") {
+			t.Errorf("%q: exit code %d, stderr %q", args, got.code, got.stderr)
+		}
+	}
+}
+
+// TestWorkNoServer cannot begin: one line, and exit code 1.
+func TestWorkNoServer(t *testing.T) {
+	t.Parallel()
+	got := run(t, "work", "q", "--group", "g", "--", "true")
+	if got.code != 1 || got.stdout != "" || strings.Count(got.stderr, "\n") != 1 || !strings.Contains(got.stderr, "127.0.0.1:1") {
+		t.Errorf("exit code %d, stdout %q, stderr %q", got.code, got.stdout, got.stderr)
+	}
+	p, server := ownPlace(t, redistest.Options{})
+	server.Pause()
+	began := time.Now()
+	got = run(t, p.args("work", "q", "--group", "g", "--timeout", "300ms", "--", "true")...)
+	if took := time.Since(began); got.code != 1 || took > 5*time.Second || !strings.Contains(got.stderr, "--timeout") {
+		t.Errorf("exit code %d after %s, stderr %q", got.code, took, got.stderr)
+	}
+	server.Resume()
+}
+
+func TestWorkUsage(t *testing.T) {
+	t.Parallel()
+	for want, args := range map[string][]string{
+		"QUEUE is missing":                       {},
+		"QUEUE is missing;":                      {"--group", "g", "--", "true"},
+		"the command is missing":                 {"q", "--group", "g"},
+		"the command is missing;":                {"q", "--group", "g", "--"},
+		"the command is missing; it comes last":  {"q", "true", "--group", "g"},
+		"there is more than QUEUE before --":     {"q", "g", "--", "true"},
+		"--group is missing":                     {"q", "--", "true"},
+		"--concurrency is not above 0":           {"q", "-g", "g", "-c", "0", "--", "true"},
+		"--max is not above 0":                   {"q", "-g", "g", "--max", "0", "--", "true"},
+		"--prefetch is negative":                 {"q", "-g", "g", "--prefetch=-1", "--", "true"},
+		"--retries and --lost-leases are -1":     {"q", "-g", "g", "--retries=-2", "--", "true"},
+		"--drain-timeout and --kill-after":       {"q", "-g", "g", "--drain-timeout=-1s", "--", "true"},
+		"--max-extension is 0":                   {"q", "-g", "g", "--max-extension", "0", "--", "true"},
+		`invalid argument "0" for "--visibility`: {"q", "-g", "g", "--visibility-timeout", "0", "--", "true"},
+		`invalid argument "-5s" for "--backoff"`: {"q", "-g", "g", "--backoff=-5s", "--", "true"},
+	} {
+		got := run(t, append([]string{"work"}, args...)...)
+		if got.code != 2 || got.stdout != "" || !strings.Contains(got.stderr, want) {
+			t.Errorf("%q: exit code %d, stdout %q, stderr %q; want 2 and %q", args, got.code, got.stdout, got.stderr, want)
+		}
+	}
+	p := sharedPlace(t)
+	for want, args := range map[string][]string{
+		"at least 100ms": {"work", "q", "--group", "g", "--visibility-timeout", "10ms", "--", "true"},
+		`"g{"`:           {"work", "q", "--group", "g{", "--", "true"},
+		`"q}"`:           {"work", "q}", "--group", "g", "--", "true"},
+		`"a b"`:          {"work", "q", "--group", "g", "--consumer-name", "a b", "--", "true"},
+	} {
+		if got := run(t, p.args(args...)...); got.code != 2 || !strings.Contains(got.stderr, want) || strings.Count(got.stderr, "\n") != 1 {
+			t.Errorf("%q: exit code %d, stderr %q", args, got.code, got.stderr)
+		}
+	}
+}
