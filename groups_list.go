@@ -46,6 +46,21 @@ func (c *Client) Groups(ctx context.Context, queue string) ([]Group, error) {
 	return groups, nil
 }
 
+// StreamGroups lists the groups that are on a queue's stream, by name, without a look into the registry: Registered is not set. It is
+// Groups for many queues at once, beside one call of Registered. A queue that does not exist has none. Without a deadline each
+// call to Redis is given 5s.
+func (c *Client) StreamGroups(ctx context.Context, queue string) ([]Group, error) {
+	if err := checkName("queue", queue); err != nil {
+		return nil, err
+	}
+	groups, err := c.groupsOnStream(ctx, keys.ForQueue(c.cfg.KeyPrefix, queue).Queue)
+	if err != nil {
+		return nil, opError("groups", queue, "", err)
+	}
+	slices.SortFunc(groups, byName)
+	return groups, nil
+}
+
 func (c *Client) groups(ctx context.Context, queue string) ([]Group, error) {
 	k := keys.ForQueue(c.cfg.KeyPrefix, queue)
 	groups, err := c.groupsOnStream(ctx, k.Queue)

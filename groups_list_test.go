@@ -1,6 +1,7 @@
 package xstreamq_test
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/xstreamq/xstreamq"
+	"github.com/xstreamq/xstreamq/internal/redistest"
 )
 
 // Groups are those of the stream and those of the registry together.
@@ -133,5 +135,34 @@ func TestRegisteredPages(t *testing.T) {
 	}
 	if len(got) != rows || len(seen) != rows || !seen[fmt.Sprint("q", rows)] || err != nil {
 		t.Errorf("%d rows, %d queues, %v", len(got), len(seen), err)
+	}
+}
+
+// StreamGroups shows what is on the stream alone, and reads no registry.
+func TestStreamGroups(t *testing.T) {
+	t.Parallel()
+	client := redistest.Client(t)
+	prefix := redistest.Prefix(t)
+	c, err := xstreamq.New(client, xstreamq.Config{KeyPrefix: prefix})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if groups, err := c.StreamGroups(t.Context(), "q"); err != nil || len(groups) != 0 {
+		t.Errorf("of no queue: %v, %v", groups, err)
+	}
+	for _, command := range [][]string{
+		{"XGROUP", "CREATE", prefix + "{q}", "b", "0", "MKSTREAM"}, {"XGROUP", "CREATE", prefix + "{q}", "a", "0"},
+		{"HSET", prefix + "xstreamq:registry", "q/gone", "{}", "q/a", "{}"},
+	} {
+		if err := client.Do(t.Context(), client.B().Arbitrary(command...).Build()).Error(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	groups, err := c.StreamGroups(t.Context(), "q")
+	if err != nil || len(groups) != 2 || groups[0].Name != "a" || groups[1].Name != "b" || !groups[0].Present || groups[0].Registered {
+		t.Errorf("%+v, %v", groups, err)
+	}
+	if _, err := c.StreamGroups(t.Context(), "{}"); !errors.Is(err, xstreamq.ErrInvalidName) {
+		t.Error(err)
 	}
 }

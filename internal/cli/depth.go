@@ -63,7 +63,7 @@ func measured(ctx context.Context, client *xstreamq.Client, queue, group string)
 	case queue == "":
 		found, err = allRegistered(ctx, client)
 	default:
-		found, err = groupsOf(ctx, client, queue, nil)
+		found, err = groupsOf(ctx, client.Groups, queue, nil)
 		if err == nil && len(found) == 0 {
 			return one, nil
 		}

@@ -14,7 +14,7 @@ import (
 type groupState struct {
 	queue, group string
 	registration *xstreamq.Registration // nil: it is not in the registry
-	stream       *xstreamq.Group        // nil: it is not there, or the queue was not asked
+	stream       *xstreamq.Group        // nil: it is not there
 	missing      bool                   // it is registered, and not on the stream
 
 	depth   xstreamq.Depth
@@ -94,11 +94,7 @@ func (s *groupState) busy() bool { return s.err == nil && !s.depth.Empty() }
 
 // lookAgain says of the busy groups whether they moved since they were looked at.
 func (q *queueState) lookAgain(ctx context.Context, client *xstreamq.Client) {
-	var found []xstreamq.Group
-	var err error
-	if q.asked {
-		found, err = client.Groups(ctx, q.queue)
-	}
+	found, err := client.StreamGroups(ctx, q.queue)
 	for _, s := range q.groups {
 		if !s.busy() {
 			continue

@@ -27,8 +27,6 @@ What a group is doing is looked at twice, up to half a second apart, if somethin
 is none, which is healthy while handlers are busy. A worker is alive when it gave a sign of life within its lease or 15s, whichever
 is longer.
 
-With very many queues and groups (more than a million, the one times the other) it does not look for missing consumer groups.
-
 It looks at Redis from outside. What a worker knows of itself, its own probe says: see HealthHandler in the Go package. Nothing is
 changed. --json prints one object.`
 

@@ -68,7 +68,7 @@ func listed(ctx context.Context, client *xstreamq.Client, queue string) ([]group
 		return nil, err
 	}
 	registered = slices.DeleteFunc(registered, func(r xstreamq.Registration) bool { return r.Queue != queue })
-	return groupsOf(ctx, client, queue, registered)
+	return groupsOf(ctx, client.Groups, queue, registered)
 }
 
 // lsRow is a group for --json.

@@ -28,15 +28,15 @@ func (v *groupView) foreign() bool { return errors.Is(v.err, xstreamq.ErrInvalid
 // atOnce is how many calls an overview has under way.
 const atOnce = 16
 
-// groupsOf finds the groups of a queue: those on its stream and those that registered.
+// groupsOf finds the groups of a queue: those that list finds and those that registered.
 func groupsOf(
-	ctx context.Context, client *xstreamq.Client, queue string, registered []xstreamq.Registration,
+	ctx context.Context, list func(context.Context, string) ([]xstreamq.Group, error), queue string, registered []xstreamq.Registration,
 ) ([]groupView, error) {
 	views := make([]groupView, 0, len(registered))
 	for _, r := range registered {
 		views = append(views, groupView{registration: r, registered: true})
 	}
-	groups, err := client.Groups(ctx, queue)
+	groups, err := list(ctx, queue)
 	if errors.Is(err, xstreamq.ErrNoQueue) && len(registered) > 0 {
 		return views, nil
 	}
@@ -71,7 +71,8 @@ func allGroups(ctx context.Context, client *xstreamq.Client) ([]groupView, error
 	}
 	found := make([][]groupView, len(queues))
 	spread(len(queues), func(i int) {
-		views, err := groupsOf(ctx, client, queues[i][0].Queue, queues[i])
+		// The registry was read already: once for all, and not for every queue.
+		views, err := groupsOf(ctx, client.StreamGroups, queues[i][0].Queue, queues[i])
 		for j := range views {
 			views[j].err = err
 		}

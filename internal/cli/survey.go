@@ -11,17 +11,13 @@ import (
 // queueState is a queue with those of its groups that a command is about.
 type queueState struct {
 	queue  string
-	asked  bool // for its groups
 	groups []*groupState
 	err    error // what went wrong when it was asked
 }
 
-// namesMost bounds how many names are read from the registry to find the groups of each queue: for every queue it is all of them.
-const namesMost = 1_000_000
-
 // findGroups finds the queues and groups that QUEUE and GROUP name, by name; without either, all in the registry. Groups that are on
-// a stream and not registered are among them, unless that takes more than namesMost. ErrNoQueue and ErrNoGroup when one is
-// named that is not there. limit is how many registered groups it takes, 0 = all; left says how many more there are.
+// a stream and not registered are among them. ErrNoQueue and ErrNoGroup when one is named that is not there. limit is how many
+// registered groups it takes, 0 = all; left says how many more there are.
 func findGroups(ctx context.Context, client *xstreamq.Client, queue, group string, limit int) (queues []*queueState, left int, err error) {
 	rows, err := client.Registered(ctx)
 	if err != nil {
@@ -47,19 +43,20 @@ func findGroups(ctx context.Context, client *xstreamq.Client, queue, group strin
 		q := queues[len(queues)-1]
 		q.groups = append(q.groups, &groupState{queue: r.Queue, group: r.Group, registration: r})
 	}
-	if queue != "" || len(queues)*len(rows) <= namesMost {
-		spread(len(queues), func(i int) { queues[i].lookAtStream(ctx, client, group) })
-	}
 	if queue != "" {
-		err = queues[0].unknown(group)
+		queues[0].lookAtStream(ctx, client.Groups, group)
+		return queues, left, queues[0].unknown(group)
 	}
-	return queues, left, err
+	// The registry was read already: once for all, and not for every queue.
+	spread(len(queues), func(i int) { queues[i].lookAtStream(ctx, client.StreamGroups, group) })
+	return queues, left, nil
 }
 
 // lookAtStream finds out which groups are on the stream; group, if not empty, is the only one that counts.
-func (q *queueState) lookAtStream(ctx context.Context, client *xstreamq.Client, group string) {
-	q.asked = true
-	found, err := client.Groups(ctx, q.queue)
+func (q *queueState) lookAtStream(
+	ctx context.Context, list func(context.Context, string) ([]xstreamq.Group, error), group string,
+) {
+	found, err := list(ctx, q.queue)
 	if err != nil {
 		q.err = err
 		for _, g := range q.groups {
@@ -70,13 +67,15 @@ func (q *queueState) lookAtStream(ctx context.Context, client *xstreamq.Client, 
 	known := make(map[string]*groupState, len(q.groups))
 	for _, g := range q.groups {
 		known[g.group] = g
+		g.missing = true
 	}
 	for i := range found {
 		g := &found[i]
 		switch {
+		case !g.Present:
 		case known[g.Name] != nil:
-			known[g.Name].stream, known[g.Name].missing = g, !g.Present
-		case group == "" && g.Present, g.Name == group:
+			known[g.Name].stream, known[g.Name].missing = g, false
+		case group == "" || g.Name == group:
 			q.groups = append(q.groups, &groupState{queue: q.queue, group: g.Name, stream: g})
 		}
 	}
