@@ -37,7 +37,7 @@ The environment tells it about the message:
   XSTREAMQ_HEADERS          all headers as a JSON object, exactly
   XSTREAMQ_HEADERS_BASE64   those that are not UTF-8, names and values in base64; not set when there are none
 
-It works until SIGINT or SIGTERM, and then drains: what was not begun goes back at once, and commands have --drain-timeout to
+It works until SIGINT, SIGTERM or SIGHUP, and then drains: what was not begun goes back at once, and commands have --drain-timeout to
 end. Then they, and all children in their process groups, get SIGTERM, and --kill-after later SIGKILL; their messages come again
 and no budget is spent. A second signal kills them and ends the worker at once. Commands run in process groups of their own, so
 Ctrl-C does not reach them; where whoever stops the worker stops its commands too, as systemd does, that is no failure. With
@@ -116,7 +116,7 @@ func (o *workOptions) addFlags(cmd *cobra.Command) {
 	flags.StringVarP(&o.group, "group", "g", "", "group to work for; it is made if there is none (required)")
 	flags.IntVarP(&o.concurrency, "concurrency", "c", 10, "commands that run at once")
 	flags.IntVar(&o.max, "max", 0, "start this many commands at most, and end when they have (default: no limit)")
-	flags.BoolVar(&o.exitWhenEmpty, "exit-when-empty", false, "end when nothing waits in the group: no backlog, nothing pending, to retry or in backoff")
+	flags.BoolVar(&o.exitWhenEmpty, "exit-when-empty", false, "end when nothing waits in the group: no backlog, nothing pending, to retry or in backoff (delayed messages do not count)")
 	flags.IntVar(&o.retries, "retries", 5, "failures that are retried; one more makes a dead letter; 0 = none, -1 = without end")
 	flags.Var(&o.backoff, "backoff", "wait before the first retry; it doubles with each failure, up to 5m")
 	flags.IntVar(&o.lostLeases, "lost-leases", 5, "vanished workers that a message survives; 0 = none, -1 = without end")

@@ -32,8 +32,8 @@ type worker struct {
 
 // Reasons for the drain that are no errors.
 var (
-	errEnough  = errors.New("--max is reached")
-	errDrained = errors.New("the group is empty")
+	errEnough      = errors.New("--max is reached")
+	errNothingLeft = errors.New("the group is empty")
 )
 
 // newWorker finds the command, which is not sought again.
@@ -87,7 +87,7 @@ func (w *worker) run(cmd *cobra.Command) error {
 			if untilEmpty(working, w.log, func(ctx context.Context) (xstreamq.Depth, error) {
 				return client.Depth(ctx, w.queue, w.options.group)
 			}) {
-				end(errDrained)
+				end(errNothingLeft)
 			}
 		}()
 	}
@@ -136,7 +136,7 @@ func (w *worker) stop(client *xstreamq.Client, why error) error {
 	defer context.AfterFunc(w.signalled, func() { time.AfterFunc(w.options.drain, cancel) })()
 	err := client.Stop(ctx)
 	w.log.Info("stopped", w.report.summary()...)
-	if errors.Is(why, errEnough) || errors.Is(why, errDrained) || w.signalled.Err() != nil {
+	if errors.Is(why, errEnough) || errors.Is(why, errNothingLeft) || w.signalled.Err() != nil {
 		return err
 	}
 	return errors.Join(why, err)
