@@ -49,7 +49,7 @@ const rootExample = `  xstreamq ls
 // in order; a second one ends the process.
 func Main(args []string, in io.Reader, out, errOut io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
+	// Not stopped at the end: what is left of the same signal must not change the exit code.
 	defer context.AfterFunc(ctx, func() { time.AfterFunc(sameSignal, stop) })()
 	// A closed pipe is then an error of the write, which the command can deal with, instead of the end of the process.
 	pipes := make(chan os.Signal, 1)
