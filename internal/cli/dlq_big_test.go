@@ -4,9 +4,7 @@ package cli
 
 import (
 	"fmt"
-	"os/exec"
 	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/redis/rueidis"
@@ -74,9 +72,10 @@ func runWatched(t *testing.T, client rueidis.Client, url string, args ...string)
 	}
 	cmd := command(t, args...)
 	cmd.Env = append(cmd.Env, "XSTREAMQ_URL="+url, "GORACE=atexit_sleep_ms=0")
+	peak := watchMemory(t, cmd)
 	stdout = output(t, cmd)
-	t.Logf("%s: %s of CPU, %d MiB", strings.Join(args[:2], " "), cmd.ProcessState.UserTime()+cmd.ProcessState.SystemTime(), memory(cmd))
-	if used := memory(cmd); used > mostMemory {
+	t.Logf("%s: %s of CPU, %d MiB", strings.Join(args[:2], " "), cmd.ProcessState.UserTime()+cmd.ProcessState.SystemTime(), peak())
+	if used := peak(); used > mostMemory {
 		t.Errorf("%v took %d MiB of memory", args, used)
 	}
 	calls, err := client.Do(t.Context(), client.B().SlowlogGet().Build()).ToArray()
@@ -87,9 +86,4 @@ func runWatched(t *testing.T, client rueidis.Client, url string, args ...string)
 		slow = append(slow, call.String())
 	}
 	return stdout, slow
-}
-
-// memory is the most that a process had at once, in MiB.
-func memory(cmd *exec.Cmd) int64 {
-	return cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss >> 10
 }

@@ -12,7 +12,9 @@ const asCommand = "XSTREAMQ_TEST_AS_COMMAND"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(asCommand) != "" {
-		os.Exit(Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+		code := Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
+		notePeak()
+		os.Exit(code)
 	}
 	redistest.Main(m)
 }

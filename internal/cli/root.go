@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/xstreamq/xstreamq"
 )
 
 // Exit codes.
@@ -76,7 +78,7 @@ func (a *app) finish(ctx context.Context, cmd *cobra.Command, err error, ran boo
 		return exitEmpty
 	case errors.Is(err, errQuiet):
 		return exitFailed
-	case !ran, errors.As(err, new(usageError)):
+	case !ran, errors.As(err, new(usageError)), errors.Is(err, xstreamq.ErrInvalidName):
 		fmt.Fprintf(a.err, "error: %s; see %s --help\n", explain(err), cmd.CommandPath())
 		return exitUsage
 	case errors.As(err, &closed) && errors.Is(closed, syscall.EPIPE):
