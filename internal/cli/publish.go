@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"strings"
 	"time"
 
@@ -37,6 +35,9 @@ const publishExample = `  xstreamq publish orders '{"id":1}'
   zcat events.jsonl.gz | xstreamq publish events >ids.txt
   tail -n +501 events.jsonl | xstreamq publish events   # go on where an error stopped it`
 
+// largestBody is what Redis takes in one string, unless its proto-max-bulk-len says otherwise.
+const largestBody = 512 << 20
+
 type publishOptions struct {
 	file    string
 	headers []string
@@ -63,7 +64,7 @@ func newPublish(a *app) *cobra.Command {
 	flags.StringArrayVarP(&o.headers, "header", "H", nil, "header, as NAME=VALUE; may be repeated")
 	flags.Var(&o.delay, "delay", "deliver so long after Redis stored it, as 90s, 15m, 12h or 7d")
 	flags.StringVar(&o.at, "at", "", "deliver at this time, as 2006-01-02T15:04:05Z or with an offset like +02:00 (RFC 3339)")
-	flags.IntVar(&o.maxBody, "max-body", 1<<20, "largest body, in bytes")
+	flags.IntVar(&o.maxBody, "max-body", 1<<20, "largest body, in bytes; at most 536870912, which is 512 MiB")
 	return cmd
 }
 
@@ -72,17 +73,28 @@ func (a *app) publish(cmd *cobra.Command, args []string, o publishOptions) error
 	if err != nil {
 		return usageError{err}
 	}
-	body, single, err := a.oneBody(cmd, args, o)
+	oneBody, err := a.bodySource(cmd, args, o)
 	if err != nil {
 		return err
 	}
 	a.config.MaxBodySize = o.maxBody
-	return a.work(cmd, func(ctx context.Context, client *xstreamq.Client) error {
+	return a.bounded(cmd, 0, func(ctx context.Context) error {
+		var body []byte
+		if oneBody != nil {
+			if body, err = oneBody(ctx); err != nil {
+				return err
+			}
+		}
+		client, err := a.open()
+		if err != nil {
+			return err
+		}
+		defer func() { _ = client.Close() }()
 		queue, err := xstreamq.NewQueue(client, args[0], xstreamq.WithCodec[[]byte](xstreamq.Bytes{}))
 		if err != nil {
 			return usageError{err}
 		}
-		if single {
+		if oneBody != nil {
 			return a.publishOne(ctx, queue, body, options)
 		}
 		return a.publishLines(ctx, queue, options, o.maxBody)
@@ -120,45 +132,10 @@ func (o *publishOptions) message() ([]xstreamq.PublishOption, error) {
 	if o.maxBody < 1 {
 		return nil, errors.New("--max-body is not above 0")
 	}
+	if o.maxBody > largestBody {
+		return nil, fmt.Errorf("--max-body is above %d, the 512 MiB that Redis takes", largestBody)
+	}
 	return options, nil
-}
-
-// oneBody returns the body where there is only one; single is false where every line of the standard input is one.
-func (a *app) oneBody(cmd *cobra.Command, args []string, o publishOptions) (body []byte, single bool, err error) {
-	fromFile := cmd.Flags().Changed("file")
-	switch {
-	case len(args) == 2 && fromFile:
-		return nil, false, usageError{errors.New("BODY and --file are both given")}
-	case len(args) == 2:
-		return []byte(args[1]), true, nil
-	case fromFile:
-		body, err = a.wholeFile(o.file, o.maxBody)
-		return body, true, err
-	case isTerminal(a.in):
-		return nil, false, usageError{errors.New("no message: give the body as an argument or with --file, or pipe messages in, one per line")}
-	}
-	return nil, false, nil
-}
-
-// wholeFile reads a body, but not more than a body may hold.
-func (a *app) wholeFile(name string, most int) ([]byte, error) {
-	from := a.in
-	if name != "-" {
-		file, err := os.Open(name)
-		if err != nil {
-			return nil, err
-		}
-		defer file.Close()
-		from = file
-	}
-	body, err := io.ReadAll(io.LimitReader(from, int64(most)+1))
-	if err != nil {
-		return nil, err
-	}
-	if len(body) > most {
-		return nil, fmt.Errorf("%s is larger than the %d bytes of --max-body", name, most)
-	}
-	return body, nil
 }
 
 func (a *app) publishOne(ctx context.Context, queue *xstreamq.Queue[[]byte], body []byte, options []xstreamq.PublishOption) error {
@@ -167,7 +144,8 @@ func (a *app) publishOne(ctx context.Context, queue *xstreamq.Queue[[]byte], bod
 		return cutOff(ctx, err)
 	}
 	ids := a.newIDPrinter()
-	if err := errors.Join(ids.add(id, 0), ids.flush()); err != nil {
+	ids.add(id, 0)
+	if err := ids.flush(); err != nil {
 		return fmt.Errorf("the message is stored as %s, but that cannot be printed: %w", id, err)
 	}
 	return nil

@@ -77,14 +77,13 @@ func (s *lineSender) send(ctx context.Context, batch []line) error {
 		messages[i] = xstreamq.Outgoing[[]byte]{Body: l.body, Options: s.options}
 	}
 	results := s.queue.PublishBatch(ctx, messages)
-	var unprinted error
 	for i, r := range results {
 		if r.Err == nil {
 			s.stored++
-			unprinted = errors.Join(unprinted, s.ids.add(r.ID, batch[i].number))
+			s.ids.add(r.ID, batch[i].number)
 		}
 	}
-	unprinted = errors.Join(unprinted, s.ids.flush())
+	unprinted := s.ids.flush()
 	s.last = batch[len(batch)-1].number
 	if err := s.shortfall(batch, results); err != nil {
 		return err
@@ -168,13 +167,14 @@ type publishedRow struct {
 
 func (a *app) newIDPrinter() *idPrinter { return &idPrinter{to: bufio.NewWriter(a.out), json: a.json} }
 
-// add prints an id, and the line of the input that it was given to; 0 where there are no lines.
-func (p *idPrinter) add(id string, line int) error {
+// add prints an id, and the line of the input that it was given to; 0 where there are no lines. Its error is that of the next flush.
+func (p *idPrinter) add(id string, line int) {
 	if p.json {
-		return json.NewEncoder(p.to).Encode(publishedRow{id, line})
+		_ = json.NewEncoder(p.to).Encode(publishedRow{id, line})
+		return
 	}
-	_, err := fmt.Fprintln(p.to, id)
-	return err
+	_, _ = fmt.Fprintln(p.to, id)
 }
 
+// flush returns the first error there was.
 func (p *idPrinter) flush() error { return p.to.Flush() }

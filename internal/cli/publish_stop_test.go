@@ -179,6 +179,30 @@ func TestPublishOutputClosed(t *testing.T) {
 	}
 }
 
+// TestPublishOutputClosedSaysItOnce has nobody read thousands of ids: one error is enough, and nothing more is sent.
+func TestPublishOutputClosedSaysItOnce(t *testing.T) {
+	t.Parallel()
+	p := sharedPlace(t)
+	cmd := command(t, p.args("publish", "q")...)
+	read, write, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	read.Close()
+	defer write.Close()
+	var input, stderr bytes.Buffer
+	for n := range 3000 {
+		input.WriteString(strconv.Itoa(n) + "\n")
+	}
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = &input, write, &stderr
+	if code := exitCode(t, cmd.Run()); code != 1 || strings.Count(stderr.String(), "broken pipe") != 1 {
+		t.Errorf("exit code %d, stderr %.2000q", code, stderr.String())
+	}
+	if ids, _ := p.bodies(t, ""); len(ids) > gatherLines {
+		t.Errorf("%d messages, want no second batch", len(ids))
+	}
+}
+
 func TestPublishCutOff(t *testing.T) {
 	t.Parallel()
 	unsure := ": stored 1 message; line 2 may have been stored or not, and nothing after line 2 was sent: "

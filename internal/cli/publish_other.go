@@ -1,0 +1,15 @@
+//go:build !unix
+
+package cli
+
+import "os"
+
+// inputClosed reports that there is no standard input.
+func inputClosed(stream any) bool {
+	file, ok := fileOf(stream)
+	if !ok {
+		return false
+	}
+	_, err := file.Stat()
+	return err != nil
+}
