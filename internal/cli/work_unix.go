@@ -53,12 +53,21 @@ func stopSignals() []os.Signal {
 	return signals
 }
 
-// die ends this process as a signal does that nobody catches.
+// interruptIgnored: this process was started with SIGINT ignored, as shells do with jobs in the background. That is what Reset goes
+// back to. It is asked before anything catches the signal.
+var interruptIgnored = signal.Ignored(syscall.SIGINT)
+
+// die ends this process as a signal does that nobody catches, or with the exit code that shells make of one.
 func die(by os.Signal) {
-	signal.Reset(by)
-	if s, ok := by.(syscall.Signal); ok {
-		_ = syscall.Kill(os.Getpid(), s)
+	s, ok := by.(syscall.Signal)
+	if !ok {
+		os.Exit(exitFailed)
 	}
+	if s == syscall.SIGINT && interruptIgnored {
+		os.Exit(128 + int(s))
+	}
+	signal.Reset(by)
+	_ = syscall.Kill(os.Getpid(), s)
 }
 
 // readerGone reports that nobody reads any more what is written to a stream.
