@@ -49,11 +49,7 @@ func (a *app) newWorker(queue string, command []string, o workOptions) (*worker,
 	if err != nil {
 		return nil, err
 	}
-	var handler slog.Handler = slog.NewTextHandler(a.err, nil)
-	if a.json {
-		handler = slog.NewJSONHandler(a.err, nil)
-	}
-	w := &worker{app: a, queue: queue, options: o, command: found, log: slog.New(handler)}
+	w := &worker{app: a, queue: queue, options: o, command: found, log: slog.New(a.logHandler())}
 	w.report = &reporter{app: a, log: w.log, counts: map[xstreamq.Outcome]int{}}
 	w.limit = &startLimit{most: o.max, spent: func() { w.end(errEnough) }}
 	return w, nil
