@@ -20,8 +20,11 @@ Its exit code says what becomes of the message:
 
 The error of a retry or dead letter is how the command ended and the last 1 KiB of its standard error, which is passed through
 as well. Its standard output is passed through; with --json it goes to the standard error, and the standard output has an object
-for each delivery: id, original_id, attempt, outcome (acked, retried, dead, released; lost where another worker had the
-message by then), exit_code, duration_ms, error. Whether the command reads its input does not matter.
+for each delivery when its command has ended: id, original_id, attempt, verdict, exit_code, duration_ms, error. The verdict is
+what is to become of the message: ack, retry, dead, release; lost where another worker had it by then. It is written to Redis
+after that, and tried again until it is. What could not be written by the end is an error, with exit code 1, and comes again: so
+may a message whose verdict is ack. The last line of the log counts what was written, and as "unwritten" what was not. Whether
+the command reads its input does not matter.
 
 The environment tells it about the message:
 
@@ -42,7 +45,8 @@ end. Then they, and all children in their process groups, get SIGTERM, and --kil
 and no budget is spent. A second signal kills them and ends the worker at once. Commands run in process groups of their own, so
 Ctrl-C does not reach them; where whoever stops the worker stops its commands too, as systemd does, that is no failure. With
 --max and --exit-when-empty it ends by itself, and commands are given all the time they need. Ended in one of these ways it exits
-with 0, whatever became of the messages; with 1 where it could not work, or had to leave commands behind.
+with 0, whatever became of the messages; with 1 where it could not work, could not write what became of a message, or had to
+leave commands behind.
 
 A worker that dies with its commands running (SIGKILL) loses their messages to another worker when --visibility-timeout is over,
 and that is a lost lease. The commands live on. A process that a command leaves behind has to close its standard error.
@@ -52,7 +56,7 @@ What the queue has to say is logged on the standard error. --timeout is for conn
 const workExample = `  xstreamq work orders --group shipping -- ./ship.sh
   xstreamq work orders --group mirror --concurrency 1 -- curl -fsS --data-binary @- https://example.com/orders
   xstreamq work orders --group shipping --exit-when-empty -- sh -c 'jq -e .id >>ids.txt || exit 65'
-  xstreamq work orders --group shipping --max 1 --json -- cat | jq .outcome`
+  xstreamq work orders --group shipping --max 1 --json -- cat | jq .verdict`
 
 type workOptions struct {
 	group          string

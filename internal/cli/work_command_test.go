@@ -14,7 +14,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/xstreamq/xstreamq"
 	"github.com/xstreamq/xstreamq/internal/redistest"
 )
 
@@ -39,7 +38,7 @@ func TestWorkOddCommands(t *testing.T) {
 			began := time.Now()
 			got := finish(t, cmd)
 			rows := deliveries(t, got.stdout)
-			if len(rows) != 1 || rows[0].Outcome != xstreamq.Acked || got.code != 0 || p.counters(t) != (counters{}) {
+			if len(rows) != 1 || rows[0].Verdict != fateAck || got.code != 0 || p.counters(t) != (counters{}) {
 				t.Errorf("exit code %d, deliveries %+v", got.code, rows)
 			}
 			if took := time.Since(began); took > 15*time.Second {
@@ -78,7 +77,7 @@ func TestWorkHandlerTimeout(t *testing.T) {
 		"--max", "1", "--json", "--handler-timeout", "300ms", "--kill-after", "300ms", "--retries", "0")
 	got := finish(t, cmd)
 	rows := deliveries(t, got.stdout)
-	if len(rows) != 1 || rows[0].Outcome != xstreamq.Dead || rows[0].ExitCode != nil ||
+	if len(rows) != 1 || rows[0].Verdict != fateDead || rows[0].ExitCode != nil ||
 		!strings.HasPrefix(rows[0].Error, "xstreamq: handler timeout: signal: killed") || got.code != 0 {
 		t.Fatalf("exit code %d, deliveries %+v", got.code, rows)
 	}
@@ -185,10 +184,10 @@ func TestWorkHeadersTooLarge(t *testing.T) {
 	var seen []string
 	for _, row := range deliveries(t, got.stdout) {
 		if row.OriginalID != fine {
-			seen = append(seen, fmt.Sprintf("%d %s %v %s", row.Attempt, row.Outcome, row.ExitCode, row.Error))
+			seen = append(seen, fmt.Sprintf("%d %s %v %s", row.Attempt, row.Verdict, row.ExitCode, row.Error))
 		}
 	}
-	if len(seen) != 2 || !strings.HasPrefix(seen[0], "1 retried <nil> the command cannot be started: ") || !strings.HasPrefix(seen[1], "2 dead ") {
+	if len(seen) != 2 || !strings.HasPrefix(seen[0], "1 retry <nil> the command cannot be started: ") || !strings.HasPrefix(seen[1], "2 dead ") {
 		t.Errorf("deliveries %q", seen)
 	}
 	if now := p.counters(t); now != (counters{dead: 1}) || got.code != 0 {

@@ -50,7 +50,7 @@ func (a *app) newWorker(queue string, command []string, o workOptions) (*worker,
 		return nil, err
 	}
 	w := &worker{app: a, queue: queue, options: o, command: found, log: slog.New(a.logHandler())}
-	w.report = &reporter{app: a, log: w.log, counts: map[xstreamq.Outcome]int{}}
+	w.report = &reporter{app: a, log: w.log, written: map[xstreamq.Outcome]int{}}
 	w.limit = &startLimit{most: o.max, spent: func() { w.end(errEnough) }}
 	return w, nil
 }
@@ -116,6 +116,7 @@ func (w *worker) config() xstreamq.Config {
 	return xstreamq.Config{
 		Logger:       w.log,
 		ConsumerName: w.options.consumer,
+		Observer:     w.report.observer(),
 		// Two thirds of it are for commands that were told to end at the drain deadline.
 		CancelGrace: (w.command.waitDelay() + 400*time.Millisecond) * 3 / 2,
 	}
@@ -132,6 +133,9 @@ func (w *worker) stop(client *xstreamq.Client, why error) error {
 	defer context.AfterFunc(w.signalled, func() { time.AfterFunc(w.options.drain, cancel) })()
 	err := client.Stop(ctx)
 	w.log.Info("stopped", w.report.summary()...)
+	if n := w.report.unwritten(); err == nil && n > 0 {
+		err = fmt.Errorf("what became of %s could not be written; so much comes again", plural(n, "message", "messages"))
+	}
 	if errors.Is(why, errEnough) || errors.Is(why, errNothingLeft) || w.signalled.Err() != nil {
 		return err
 	}
@@ -177,15 +181,15 @@ func (w *worker) stopping() bool {
 func (w *worker) tell(ctx context.Context, m *xstreamq.Message[[]byte], v verdict, e *exit, took time.Duration, why error) {
 	cause := endedEarly(ctx)
 	last := w.options.retries >= 0 && m.Retries >= w.options.retries
-	outcome := v.outcome(cause, last)
+	fate := v.fate(cause, last)
 	switch {
-	case outcome == xstreamq.Acked:
+	case fate == fateAck:
 		why = nil
 	case cause != nil:
 		why = fmt.Errorf("%w: %w", cause, why)
 	}
-	if err := w.report.tell(&m.Delivery, outcome, e, took, why); err != nil {
-		w.end(fmt.Errorf("what became of %s cannot be printed: %w", m.OriginalID, err))
+	if err := w.report.tell(&m.Delivery, fate, e, took, why); err != nil {
+		w.end(fmt.Errorf("what is to become of %s cannot be printed: %w", m.OriginalID, err))
 	}
 }
 

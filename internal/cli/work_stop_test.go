@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -16,8 +17,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-
-	"github.com/xstreamq/xstreamq"
 )
 
 // TestWorkDrains stops a worker in mid-command: the command ends by itself, its message is acked, and what was not begun goes back.
@@ -88,11 +87,11 @@ func TestWorkDrainDeadline(t *testing.T) {
 	}
 	var seen []string
 	for _, row := range deliveries(t, stdout.String()) {
-		seen = append(seen, fmt.Sprint(row.Outcome, " ", row.Error))
+		seen = append(seen, fmt.Sprint(row.Verdict, " ", row.Error))
 	}
 	slices.Sort(seen)
 	want := []string{
-		"released xstreamq: drain deadline passed: signal: killed", "released xstreamq: drain deadline passed: signal: terminated",
+		"release xstreamq: drain deadline passed: signal: killed", "release xstreamq: drain deadline passed: signal: terminated",
 	}
 	if diff := cmp.Diff(want, seen); diff != "" {
 		t.Errorf("deliveries (-want +got):\n%s", diff)
@@ -133,6 +132,41 @@ func TestWorkSecondSignal(t *testing.T) {
 	_ = cmd.Wait()
 	if status, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); !ok || !status.Signaled() || status.Signal() != syscall.SIGTERM {
 		t.Errorf("it ended with %s, want the signal", cmd.ProcessState)
+	}
+	gone(t, pid)
+}
+
+// TestWorkSecondSignalThatWasIgnored ends a worker twice that was started with the signal ignored, as a shell does with a job in
+// the background: it ends at once, and its command with it.
+func TestWorkSecondSignalThatWasIgnored(t *testing.T) {
+	t.Parallel()
+	p := sharedPlace(t)
+	p.send(t, "")
+	inner := p.work(t, `trap "" TERM; echo $$ >"$DIR/pid"; while :; do sleep 0.02; done`)
+	cmd := exec.CommandContext(t.Context(), "sh", append([]string{"-c", `trap "" INT; exec "$0" "$@"`, inner.Path}, inner.Args[1:]...)...)
+	cmd.Env, cmd.Dir = inner.Env, inner.Dir
+	log, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	pid := awaitFile(t, inner.Dir, "pid")
+	signalled := func() {
+		if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
+			t.Error(err)
+		}
+	}
+	signalled()
+	began := time.Now()
+	for lines := bufio.NewScanner(log); lines.Scan(); {
+		if strings.Contains(lines.Text(), "draining") {
+			time.AfterFunc(2*sameSignal, signalled)
+		}
+	}
+	if code := exitCode(t, cmd.Wait()); code != 128+int(syscall.SIGINT) || time.Since(began) > 10*time.Second {
+		t.Errorf("exit code %d after %s", code, time.Since(began))
 	}
 	gone(t, pid)
 }
@@ -202,7 +236,7 @@ func TestWorkKilled(t *testing.T) {
 	}
 	second := finish(t, p.work(t, `true`, append(flags, "--exit-when-empty")...))
 	rows := deliveries(t, second.stdout)
-	if len(rows) != 1 || rows[0].OriginalID != id || rows[0].Attempt != 2 || rows[0].Outcome != xstreamq.Acked || second.code != 0 {
+	if len(rows) != 1 || rows[0].OriginalID != id || rows[0].Attempt != 2 || rows[0].Verdict != fateAck || second.code != 0 {
 		t.Errorf("exit code %d, deliveries %+v", second.code, rows)
 	}
 	killLeft(t, pid)

@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/xstreamq/xstreamq"
 	"github.com/xstreamq/xstreamq/internal/redistest"
 )
 
@@ -29,10 +28,10 @@ func TestWorkMax(t *testing.T) {
 	}
 	acked, retried := 0, 0
 	for _, row := range deliveries(t, got.stdout) {
-		switch row.Outcome {
-		case xstreamq.Acked:
+		switch row.Verdict {
+		case fateAck:
 			acked++
-		case xstreamq.Retried:
+		case fateRetry:
 			retried++
 		default:
 			t.Errorf("delivery %+v", row)

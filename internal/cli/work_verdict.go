@@ -53,23 +53,34 @@ func (v verdict) errorFor(why error) error {
 	return why
 }
 
-// outcome is what becomes of the message. cause is why the handler's context ended, or nil; last says that a failure uses up the
+// fate is what is asked of Redis for a message. It is no outcome: that it was done is known when it is written.
+type fate string
+
+const (
+	fateAck     fate = "ack"
+	fateRetry   fate = "retry"
+	fateDead    fate = "dead"
+	fateRelease fate = "release"
+	fateLost    fate = "lost" // nothing is: another worker has the message
+)
+
+// fate is what is to become of the message. cause is why the handler's context ended, or nil; last says that a failure uses up the
 // budget.
-func (v verdict) outcome(cause error, last bool) xstreamq.Outcome {
+func (v verdict) fate(cause error, last bool) fate {
 	overran := errors.Is(cause, xstreamq.ErrHandlerTimeout) || errors.Is(cause, xstreamq.ErrMaxExtension)
 	switch {
 	case v == handled && !overran:
-		return xstreamq.Acked
+		return fateAck
 	case errors.Is(cause, xstreamq.ErrLeaseLost):
-		return xstreamq.Lost
+		return fateLost
 	case v == rejected:
-		return xstreamq.Dead
+		return fateDead
 	case errors.Is(cause, xstreamq.ErrDraining), v == givenBack && !overran:
-		return xstreamq.Released
+		return fateRelease
 	case last:
-		return xstreamq.Dead
+		return fateDead
 	}
-	return xstreamq.Retried
+	return fateRetry
 }
 
 // endedEarly is why a handler's context has ended, or nil.

@@ -12,8 +12,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
-
-	"github.com/xstreamq/xstreamq"
 )
 
 // byBody does what the body says.
@@ -29,15 +27,15 @@ func TestWorkVerdicts(t *testing.T) {
 	code := func(n int) *int { return &n }
 	want := map[string]deliveryRow{}
 	for body, row := range map[string]deliveryRow{
-		"0":      {Outcome: xstreamq.Acked, ExitCode: code(0)},
-		"":       {Outcome: xstreamq.Acked, ExitCode: code(0)},
-		"1":      {Outcome: xstreamq.Retried, ExitCode: code(1), Error: "exit status 1: said 1"},
-		"3":      {Outcome: xstreamq.Retried, ExitCode: code(3), Error: "exit status 3: said 3"},
-		"65":     {Outcome: xstreamq.Dead, ExitCode: code(65), Error: "exit status 65: said 65"},
-		"75":     {Outcome: xstreamq.Released, ExitCode: code(75), Error: "exit status 75: said 75"},
-		"143":    {Outcome: xstreamq.Retried, ExitCode: code(143), Error: "exit status 143: said 143"},
-		"255":    {Outcome: xstreamq.Retried, ExitCode: code(255), Error: "exit status 255: said 255"},
-		"signal": {Outcome: xstreamq.Retried, Error: "signal: user defined signal 1"},
+		"0":      {Verdict: fateAck, ExitCode: code(0)},
+		"":       {Verdict: fateAck, ExitCode: code(0)},
+		"1":      {Verdict: fateRetry, ExitCode: code(1), Error: "exit status 1: said 1"},
+		"3":      {Verdict: fateRetry, ExitCode: code(3), Error: "exit status 3: said 3"},
+		"65":     {Verdict: fateDead, ExitCode: code(65), Error: "exit status 65: said 65"},
+		"75":     {Verdict: fateRelease, ExitCode: code(75), Error: "exit status 75: said 75"},
+		"143":    {Verdict: fateRetry, ExitCode: code(143), Error: "exit status 143: said 143"},
+		"255":    {Verdict: fateRetry, ExitCode: code(255), Error: "exit status 255: said 255"},
+		"signal": {Verdict: fateRetry, Error: "signal: user defined signal 1"},
 	} {
 		row.Attempt = 1
 		want[p.send(t, body+"\n")] = row
@@ -76,9 +74,9 @@ func TestWorkBudgets(t *testing.T) {
 		if row.OriginalID != failing {
 			t.Errorf("original id %s, want %s", row.OriginalID, failing)
 		}
-		seen = append(seen, fmt.Sprint(row.Attempt, " ", row.Outcome))
+		seen = append(seen, fmt.Sprint(row.Attempt, " ", row.Verdict))
 	}
-	if diff := cmp.Diff([]string{"1 retried", "2 retried", "3 dead"}, seen); diff != "" || got.code != 0 {
+	if diff := cmp.Diff([]string{"1 retry", "2 retry", "3 dead"}, seen); diff != "" || got.code != 0 {
 		t.Errorf("exit code %d, deliveries (-want +got):\n%s", got.code, diff)
 	}
 	if dead := p.entries(t, ".g.dlq")[0].FieldValues; dead["reason"] != "failed" || dead["rc"] != "3" {
@@ -89,7 +87,7 @@ func TestWorkBudgets(t *testing.T) {
 	got = finish(t, p.work(t, byBody, "--json", "--max", "8", "--retries", "0", "--backoff", "1ms"))
 	rows := deliveries(t, got.stdout)
 	for _, row := range rows {
-		if row.Outcome != xstreamq.Released || row.Attempt != 1 {
+		if row.Verdict != fateRelease || row.Attempt != 1 {
 			t.Errorf("a delivery that was given back: %+v", row)
 		}
 	}
@@ -109,7 +107,7 @@ func TestWorkText(t *testing.T) {
 		t.Errorf("stdout %q", got.stdout)
 	}
 	if log := strings.Replace(got.stderr, "\x1b[2Jbroken", "", 1); strings.Contains(log, "\x1b") ||
-		!strings.Contains(log, `msg="message not acked" id=`+id+` attempt=1 outcome=retried error="exit status 3: \x1b[2Jbroken"`) {
+		!strings.Contains(log, `msg="message not acked" id=`+id+` attempt=1 verdict=retry error="exit status 3: \x1b[2Jbroken"`) {
 		t.Errorf("stderr %q", got.stderr)
 	}
 }
