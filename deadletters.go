@@ -12,11 +12,11 @@ import (
 	"github.com/xstreamq/xstreamq/internal/wire"
 )
 
-// Attempts is how often the message was delivered before it was dead: its failures and lost leases, and the delivery that a
-// verdict or its decoding ended.
+// Attempts is how often the message was delivered before it was dead: its failures and lost leases, and the delivery whose body could
+// not be decoded, which is neither.
 func (d *DeadMessage) Attempts() int {
 	n := d.Failures + d.LostLeases
-	if d.Reason == Rejected || d.Reason == Undecodable {
+	if d.Reason == Undecodable {
 		n++
 	}
 	return n

@@ -84,7 +84,7 @@ func TestDeadFilter(t *testing.T) {
 	ago := func(d time.Duration) string { return fmt.Sprint(now.Add(-d).UnixMilli()) }
 	r.buryFields("1-0", "body", `{"a":{"b":[1,{"x y":"<&>"}]},"n":1.50,"s":"1.50"}`, "h:tenant", "acme", "h:empty", "", "reason", "failed",
 		"err", "dial tcp 10.0.0.1: refused", "rc", "4", "at", ago(time.Hour))
-	r.buryFields("2-0", "body", `{"a":{"b":[]},"n":2,"nil":null}`, "h:tenant", "other", "reason", "rejected", "err", "no such order 17", "rc", "1",
+	r.buryFields("2-0", "body", `{"a":{"b":[]},"n":2,"nil":null}`, "h:tenant", "other", "reason", "rejected", "err", "no such order 17", "rc", "2",
 		"at", ago(time.Minute))
 	r.buryFields("3-0", "body", "not JSON", "reason", "undecodable", "err", "invalid character", "at", ago(30*24*time.Hour))
 	r.buryFields("4-0", "body", "{}", "reason", "lost-lease", "rc", "2", "lc", "6", "err", "lease lost by w", "at", ago(2*time.Minute))
@@ -312,4 +312,53 @@ func TestDeadLetterCallsEndWithTheirContext(t *testing.T) {
 		close(ended)
 	}()
 	leaseTake(t, ended, "the end of all calls")
+}
+
+// Attempts says how often a message was delivered, whatever ended it.
+func TestAttemptsOfWhatTheEngineBuried(t *testing.T) {
+	t.Parallel()
+	c, err := xstreamq.New(redistest.Client(t), xstreamq.Config{KeyPrefix: redistest.Prefix(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	q, err := xstreamq.NewQueue[int](c, "q")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dead := make(chan xstreamq.DeadMessage, 4)
+	_, err = q.Subscribe("g", func(_ context.Context, m *xstreamq.Message[int]) error {
+		if m.Body == 1 || m.Body == 2 && m.Attempt == 2 {
+			return xstreamq.DeadLetter(errors.New("refused"))
+		}
+		return errors.New("failed")
+	}, xstreamq.SubscribeOptions{
+		MaxRetries: 2, Backoff: xstreamq.Backoff{Initial: time.Millisecond},
+		OnDeadLetter: func(_ context.Context, d xstreamq.DeadMessage) { dead <- d },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close() })
+	want := map[string]int{"0": 3, "1": 1, "2": 2, "x": 1}
+	for body := range 3 {
+		if _, err := q.Publish(t.Context(), body); err != nil {
+			t.Fatal(err)
+		}
+	}
+	text, err := xstreamq.NewQueue(c, "q", xstreamq.WithCodec[string](xstreamq.String{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := text.Publish(t.Context(), "x"); err != nil { // no number
+		t.Fatal(err)
+	}
+	for range want {
+		d := <-dead
+		if n := d.Attempts(); n != want[string(d.Body)] {
+			t.Errorf("message %s is dead, %s, after %d attempts; want %d", d.Body, d.Reason, n, want[string(d.Body)])
+		}
+	}
 }
