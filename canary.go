@@ -208,7 +208,7 @@ func (w *canary) find(ctx context.Context, at findArgs) (*findings, error) {
 		return runFind(ctx, w.client.redis, w.keys, at).ToArray()
 	})
 	if err != nil {
-		return nil, keyError(w.keys.Retry, err)
+		return nil, err
 	}
 	r := replyReader{reply: reply}
 	f := &findings{now: r.int(), at: map[string]string{}}

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/redis/rueidis"
+
+	"github.com/xstreamq/xstreamq/internal/rediserr"
 )
 
 // States that errors.Is finds in what this package returns.
@@ -111,24 +113,7 @@ func text(err error) string {
 
 // redisCode is the first word of a Redis error, which is stable across versions; the rest of the text is not. ERR stands for
 // those that have no code of their own.
-func redisCode(err error) string {
-	var re *rueidis.RedisError // IsRedisErr does not look into an error that was wrapped
-	if !errors.As(err, &re) || re.IsNil() {
-		return ""
-	}
-	text := re.Error()
-	// Redis 6.2 wraps what a command in a script answered: Error running script (call to f_...): @user_script:1: OOM ...
-	if _, wrapped, ok := strings.Cut(text, "@user_script:"); ok && strings.HasPrefix(text, "Error running script") {
-		if _, inner, ok := strings.Cut(wrapped, ": "); ok {
-			text = inner
-		}
-	}
-	code, _, _ := strings.Cut(text, " ")
-	if code != strings.ToUpper(code) {
-		return "ERR" // rueidis takes it off
-	}
-	return code
-}
+func redisCode(err error) string { return rediserr.Code(err) }
 
 // groupGone reports that the stream or its consumer group does not exist any more.
 func groupGone(err error) bool {
@@ -148,9 +133,6 @@ func permanent(err error) bool {
 	switch redisCode(err) {
 	case "WRONGTYPE", "NOPERM", "NOAUTH", "WRONGPASS", "XQTYPE":
 		return true
-	case "ERR":
-		// A command that the user may not run, inside a script.
-		return strings.Contains(err.Error(), "executing the script can't")
 	}
 	return false
 }

@@ -128,7 +128,7 @@ type leftover struct{ pending, retry, backoff, dead int64 }
 func (f *forgetting) ask(ctx context.Context, script func(context.Context) rueidis.RedisResult) (code int64, left leftover, err error) {
 	reply, err := bounded(ctx, func(ctx context.Context) ([]rueidis.RedisMessage, error) { return script(ctx).ToArray() })
 	if err != nil {
-		return 0, leftover{}, keyError(f.keys.Queue, err)
+		return 0, leftover{}, err
 	}
 	r := replyReader{reply: reply}
 	code = r.int()

@@ -114,7 +114,7 @@ func (c *Client) snapshot(ctx context.Context, k keys.Set, group string) (*snaps
 		return runDepth(ctx, c.redis, k, depthArgs{Group: group, RetryGroup: keys.RetryGroup(group)}).ToArray()
 	})
 	if err != nil {
-		return nil, keyError(k.Queue, err)
+		return nil, err
 	}
 	r := replyReader{reply: reply}
 	s := &snapshot{

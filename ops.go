@@ -9,6 +9,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/xstreamq/xstreamq/internal/keys"
+	"github.com/xstreamq/xstreamq/internal/rediserr"
 )
 
 // bounded makes one call to Redis and returns by the end of ctx, or within 5s when it has no deadline: also while the call
@@ -52,10 +53,11 @@ func opError(op, queue, group string, err error) error {
 	return fmt.Errorf("xstreamq: %s of queue %q, group %q: %w", op, queue, group, err)
 }
 
-// keyError names the key that Redis refused something for, which most of its errors do not. Others are left as they are.
+// keyError names the key of a command that Redis refused, which most of its errors do not. It is for commands and scripts of one key.
+// Errors that name theirs, or that may be about another key, are left as they are.
 func keyError(key string, err error) error {
-	switch redisCode(err) {
-	case "", "XQTYPE":
+	switch code := redisCode(err); {
+	case code == "", code == "XQTYPE", rediserr.DeniedInScript(err):
 		return err
 	}
 	return fmt.Errorf("key %s: %w", key, err)
@@ -82,11 +84,11 @@ func (c *Client) known(ctx context.Context, queue, group string) error {
 	}
 	ofQueue, err := found[0].AsInt64()
 	if err != nil {
-		return keyError(k.Queue, err)
+		return err
 	}
 	ofGroup, err := found[1].AsInt64()
 	if err != nil {
-		return keyError(k.Retry, err)
+		return err
 	}
 	if ofGroup > 0 || group == "" && ofQueue > 0 {
 		return nil

@@ -136,7 +136,7 @@ func (c *Client) redriveSome(ctx context.Context, k keys.Set, ids []string, toQu
 		return runRedrive(ctx, c.redis, k, redriveArgs{Anew: toQueue, IDs: ids}).ToArray()
 	})
 	if err != nil {
-		return nil, keyError(k.DLQ, err)
+		return nil, err
 	}
 	if len(reply) == 0 || len(reply)%2 != 0 || len(reply) > 2*len(ids) {
 		return nil, fmt.Errorf("unexpected reply: %d parts for %d ids", len(reply), len(ids))
