@@ -39,12 +39,14 @@ type deadRow struct {
 	ID               string  `json:"id"`
 	OriginalID       *string `json:"original_id"`
 	OriginalIDBase64 []byte  `json:"original_id_base64,omitempty"`
-	Reason           string  `json:"reason"`
+	Reason           *string `json:"reason"`
+	ReasonBase64     []byte  `json:"reason_base64,omitempty"`
 	Attempts         int     `json:"attempts"`
 	Failures         int     `json:"failures"`
 	LostLeases       int     `json:"lost_leases"`
 	At               *string `json:"at"`
-	From             string  `json:"from"`
+	From             *string `json:"from"`
+	FromBase64       []byte  `json:"from_base64,omitempty"`
 	By               *string `json:"by"`
 	ByBase64         []byte  `json:"by_base64,omitempty"`
 	payload
@@ -52,11 +54,13 @@ type deadRow struct {
 
 func newDeadRow(d *xstreamq.DeadMessage) deadRow {
 	row := deadRow{
-		Queue: d.Queue, Group: d.Group, ID: d.ID, Reason: string(d.Reason),
-		Attempts: d.Attempts(), Failures: d.Failures, LostLeases: d.LostLeases, At: stamp(d.At), From: d.From,
+		Queue: d.Queue, Group: d.Group, ID: d.ID,
+		Attempts: d.Attempts(), Failures: d.Failures, LostLeases: d.LostLeases, At: stamp(d.At),
 		payload: newPayload(d.Body, d.Header, d.Error),
 	}
 	row.OriginalID, row.OriginalIDBase64 = exact(d.OriginalID)
+	row.Reason, row.ReasonBase64 = exact(string(d.Reason))
+	row.From, row.FromBase64 = exact(d.From)
 	row.By, row.ByBase64 = exact(d.By)
 	return row
 }

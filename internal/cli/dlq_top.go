@@ -85,8 +85,9 @@ func (a *app) topDead(ctx context.Context, client *xstreamq.Client, c *choice, o
 	defer out.close()
 	for _, g := range groups[:shown] {
 		row := topRow{
-			Reason: g.reason, Error: g.text, Count: g.count, FirstSeen: stamp(g.first), LastSeen: stamp(g.last), ExampleID: g.example,
+			Error: g.text, Count: g.count, FirstSeen: stamp(g.first), LastSeen: stamp(g.last), ExampleID: g.example,
 		}
+		row.Reason, row.ReasonBase64 = exact(g.reason)
 		if err := out.add(row, strconv.Itoa(g.count), or(g.reason), ago(g.first), ago(g.last), g.example, or(g.text)); err != nil {
 			return err
 		}
@@ -118,12 +119,13 @@ func tallyDead(ctx context.Context, a *app, client *xstreamq.Client, c *choice) 
 
 // topRow is a group of dead letters for --json.
 type topRow struct {
-	Reason    string  `json:"reason"`
-	Error     string  `json:"error"`
-	Count     int     `json:"count"`
-	FirstSeen *string `json:"first_seen"`
-	LastSeen  *string `json:"last_seen"`
-	ExampleID string  `json:"example_id"`
+	Reason       *string `json:"reason"`
+	ReasonBase64 []byte  `json:"reason_base64,omitempty"`
+	Error        string  `json:"error"`
+	Count        int     `json:"count"`
+	FirstSeen    *string `json:"first_seen"`
+	LastSeen     *string `json:"last_seen"`
+	ExampleID    string  `json:"example_id"`
 }
 
 // topKey is what the dead letters of a group have in common.

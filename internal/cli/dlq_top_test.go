@@ -1,11 +1,15 @@
 package cli
 
 import (
+	"encoding/base64"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/xstreamq/xstreamq"
+	"github.com/xstreamq/xstreamq/internal/keys"
+	"github.com/xstreamq/xstreamq/internal/redistest"
 )
 
 // TestTopKeepsTheFrequentAmongMany counts more kinds of errors than are kept apart, the frequent ones last of all.
@@ -70,5 +74,28 @@ func TestTopTakesFirstLastAndExampleFromTheTimesOfDeath(t *testing.T) {
 	}
 	if g := groups[0]; g.count != 3 || !g.first.Equal(at(100)) || !g.last.Equal(at(200)) || g.example != "2-0" || g.text != "try <n>" {
 		t.Errorf("the first group is %+v", g)
+	}
+}
+
+// What another program stored need not be UTF-8: --json shows its bytes.
+func TestReasonsOfAnyBytes(t *testing.T) {
+	t.Parallel()
+	prefix, client := redistest.Prefix(t), redistest.Client(t)
+	key := keys.ForGroup(prefix, "q", "g").DLQ
+	do(t, client, "XADD", key, "1-0", "oid", "1-0", "body", "x", "reason", "a\xff", "from", "f\xfe")
+	do(t, client, "XADD", key, "2-0", "oid", "2-0", "body", "x", "reason", "a\xfe")
+	for name, args := range map[string][]string{
+		"dlq top": {"dlq", "top", "q", "g"}, "dlq show": {"dlq", "show", "q", "g", "1-0"}, "dlq ls": {"dlq", "ls", "q", "g"}, "peek": {"peek", "q", "g", "--from", "dlq"},
+	} {
+		got := run(t, append(args, "--json", "--url", redistest.URL(t), "--prefix", prefix)...)
+		for _, reason := range []string{"a\xff", "a\xfe"} {
+			if name == "dlq show" && reason != "a\xff" {
+				continue
+			}
+			want := `"reason_base64":"` + base64.StdEncoding.EncodeToString([]byte(reason)) + `"`
+			if got.code != 0 || !strings.Contains(got.stdout, want) || strings.Contains(got.stdout, `\ufffd`) || strings.Contains(got.stdout, "\ufffd") {
+				t.Errorf("%s: %+v, want %s", name, got, want)
+			}
+		}
 	}
 }

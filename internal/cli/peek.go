@@ -103,30 +103,34 @@ func (o *peekOptions) check(group string) error {
 
 // peekRow is a message for --json.
 type peekRow struct {
-	Place            xstreamq.Place  `json:"place"`
-	ID               *string         `json:"id"`
-	IDBase64         []byte          `json:"id_base64,omitempty"`
-	OriginalID       *string         `json:"original_id"`
-	OriginalIDBase64 []byte          `json:"original_id_base64,omitempty"`
-	PublishedAt      *string         `json:"published_at"`
-	Due              *string         `json:"due,omitempty"`
-	Attempts         int             `json:"attempts"`
-	Failures         int             `json:"failures"`
-	LostLeases       int             `json:"lost_leases"`
-	Reason           xstreamq.Reason `json:"reason,omitempty"`
-	At               *string         `json:"at,omitempty"`
+	Place            xstreamq.Place `json:"place"`
+	ID               *string        `json:"id"`
+	IDBase64         []byte         `json:"id_base64,omitempty"`
+	OriginalID       *string        `json:"original_id"`
+	OriginalIDBase64 []byte         `json:"original_id_base64,omitempty"`
+	PublishedAt      *string        `json:"published_at"`
+	Due              *string        `json:"due,omitempty"`
+	Attempts         int            `json:"attempts"`
+	Failures         int            `json:"failures"`
+	LostLeases       int            `json:"lost_leases"`
+	Reason           *string        `json:"reason,omitempty"`
+	ReasonBase64     []byte         `json:"reason_base64,omitempty"`
+	At               *string        `json:"at,omitempty"`
 	payload
 }
 
 func newPeekRow(m *xstreamq.StoredMessage) peekRow {
 	row := peekRow{
 		Place: m.Place, PublishedAt: stamp(m.PublishedAt), Due: stamp(m.Due),
-		Attempts: attempts(m), Failures: m.Failures, LostLeases: m.LostLeases, Reason: m.Reason, At: stamp(m.At),
+		Attempts: attempts(m), Failures: m.Failures, LostLeases: m.LostLeases, At: stamp(m.At),
 		payload: newPayload(m.Body, m.Header, m.Error),
 	}
 	row.ID, row.IDBase64 = exact(m.ID)
 	if m.OriginalID != "" {
 		row.OriginalID, row.OriginalIDBase64 = exact(m.OriginalID)
+	}
+	if m.Reason != "" {
+		row.Reason, row.ReasonBase64 = exact(string(m.Reason))
 	}
 	return row
 }
