@@ -27,6 +27,8 @@ type app struct {
 	// ctx is that of the command that runs: it ends by a signal, and by --timeout.
 	ctx context.Context
 	bar bar
+	// reached is set once Redis was connected to.
+	reached bool
 }
 
 // addFlags puts the flags of every command on the root.
@@ -42,7 +44,7 @@ func (a *app) open() (*xstreamq.Client, error) { return a.openWith(a.config) }
 
 // openWith is open with a configuration of one's own, whose key prefix is set here.
 func (a *app) openWith(config xstreamq.Config) (*xstreamq.Client, error) {
-	opts, err := a.conn.options()
+	opts, err := a.conn.options(a.ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -50,7 +52,18 @@ func (a *app) openWith(config xstreamq.Config) (*xstreamq.Client, error) {
 	client, err := opening(a.ctx, opts.InitAddress, func() (*xstreamq.Client, error) {
 		return xstreamq.OpenWith(opts, config)
 	}, func(c *xstreamq.Client) { _ = c.Close() })
-	return client, silentInTLS(opts, err)
+	return client, a.contact(opts, err)
+}
+
+// contact takes note of how connecting ended: what is wrong with TLS shows at the first attempt.
+func (a *app) contact(opts rueidis.ClientOption, err error) error {
+	if err == nil {
+		a.reached = true
+	}
+	if a.reached {
+		return err
+	}
+	return tlsMismatch(opts, err)
 }
 
 // opening connects, and does not wait for it beyond the end of ctx: a server that takes connections and then is silent holds
@@ -129,7 +142,7 @@ func (a *app) bounded(cmd *cobra.Command, limit time.Duration, run func(context.
 // server connects for what the queues' client does not ask: about Redis itself. Close it: that takes a second at most. Connecting ends
 // with the command.
 func (a *app) server() (rueidis.Client, error) {
-	opts, err := a.conn.options()
+	opts, err := a.conn.options(a.ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -146,10 +159,7 @@ func (a *app) server() (rueidis.Client, error) {
 		}
 		return nil, fmt.Errorf("cannot connect to %v: %w", opts.InitAddress, err)
 	}, rueidis.Client.Close)
-	if err != nil {
-		return nil, silentInTLS(opts, err)
-	}
-	return client, nil
+	return client, a.contact(opts, err)
 }
 
 // colors reports whether the output may have some.

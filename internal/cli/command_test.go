@@ -109,7 +109,7 @@ func TestVersionAndHelp(t *testing.T) {
 func TestClosedStdout(t *testing.T) {
 	t.Parallel()
 	for _, args := range [][]string{
-		{"version"}, {"version", "--json"}, {"ls", "--url", redistest.URL(t), "--prefix", crowded(t), "--json"},
+		{"version"}, {"version", "--json"}, {"--version"}, {"--help"}, {"ls", "--url", redistest.URL(t), "--prefix", crowded(t), "--json"},
 	} {
 		reader, writer, err := os.Pipe()
 		if err != nil {
@@ -135,11 +135,17 @@ func TestFullStdout(t *testing.T) {
 		t.Skip("SKIPPED, there is no /dev/full here:", err)
 	}
 	defer full.Close()
-	cmd := command(t, "version")
-	var stderr bytes.Buffer
-	cmd.Stdout, cmd.Stderr = full, &stderr
-	if code := exitCode(t, cmd.Run()); code != 1 || notOneLine(stderr.String()) != "" || !strings.Contains(stderr.String(), "standard output") {
-		t.Errorf("exit code %d, stderr %q", code, stderr.String())
+	for _, args := range [][]string{
+		{"version"}, {"--version"}, {"--help"}, {"ls", "--help"}, {"help", "ls"}, {"completion", "bash"}, nil, {"dlq"},
+		{"health", "--json", "--url", redistest.URL(t), "--prefix", redistest.Prefix(t)},
+	} {
+		cmd := command(t, args...)
+		var stderr bytes.Buffer
+		cmd.Stdout, cmd.Stderr = full, &stderr
+		code, said := exitCode(t, cmd.Run()), stderr.String()
+		if code != 1 || notOneLine(said) != "" || !strings.Contains(said, "standard output") || strings.Contains(said, "--help") {
+			t.Errorf("%q: exit code %d, stderr %q", args, code, said)
+		}
 	}
 }
 

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -29,6 +30,7 @@ type connection struct {
 	retry bool
 
 	flags *pflag.FlagSet
+	files map[string][]byte // what was read already, by name
 }
 
 func (c *connection) addFlags(flags *pflag.FlagSet) {
@@ -47,52 +49,66 @@ func (c *connection) addFlags(flags *pflag.FlagSet) {
 // given reports whether the command line itself says where Redis is.
 func (c *connection) given() bool { return c.flags.Changed("url") || c.flags.Changed("url-file") }
 
-// address is the URL, which may hold credentials.
-func (c *connection) address() (string, error) {
-	switch {
-	case c.flags.Changed("url") && c.flags.Changed("url-file"):
-		return "", usageError{errors.New("--url and --url-file say both where Redis is; give one of them")}
-	case c.flags.Changed("url") && c.url == "":
-		return "", usageError{errors.New("--url is empty")}
-	case c.flags.Changed("url"):
-		return c.url, nil
-	case c.flags.Changed("url-file"):
-		return readURL(c.urlFile)
+// address is the URL, which may hold credentials, and what it says. A wrong one is an error of the command line.
+func (c *connection) address(ctx context.Context) (string, rueidis.ClientOption, error) {
+	raw, from, err := c.rawURL(ctx)
+	if err != nil {
+		return "", rueidis.ClientOption{}, err
 	}
-	if url := os.Getenv(urlVariable); url != "" {
-		return url, nil
+	opts, err := redisurl.Parse(raw)
+	if err != nil {
+		return "", opts, usageError{fmt.Errorf("%s: %w", from, err)}
 	}
-	return defaultURL, nil
+	return raw, opts, nil
 }
 
-// readURL returns the one line that a file holds. Its errors do not show it.
-func readURL(name string) (string, error) {
-	content, err := os.ReadFile(name)
+// rawURL is the URL as it is given, and by what.
+func (c *connection) rawURL(ctx context.Context) (raw, from string, err error) {
+	switch {
+	case c.flags.Changed("url") && c.flags.Changed("url-file"):
+		return "", "", usageError{errors.New("--url and --url-file say both where Redis is; give one of them")}
+	case c.flags.Changed("url") && c.url == "":
+		return "", "", usageError{errors.New("--url is empty")}
+	case c.flags.Changed("url"):
+		return c.url, "--url", nil
+	case c.flags.Changed("url-file"):
+		raw, err := c.readURL(ctx)
+		return raw, "--url-file: " + c.urlFile, err
+	}
+	if url := os.Getenv(urlVariable); url != "" {
+		return url, urlVariable, nil
+	}
+	return defaultURL, "", nil
+}
+
+// readURL returns the one line that the file holds. Its errors do not show it.
+func (c *connection) readURL(ctx context.Context) (string, error) {
+	content, err := c.read(ctx, c.urlFile, urlFileMost)
 	if err != nil {
-		return "", fmt.Errorf("--url-file: %w", err)
+		err = fmt.Errorf("--url-file: %w", err)
+		if errors.Is(err, errFileTooLarge) {
+			return "", usageError{err}
+		}
+		return "", err
 	}
 	line := bytes.TrimSpace(content)
 	switch {
 	case len(line) == 0:
-		return "", fmt.Errorf("--url-file: %s is empty", name)
+		return "", usageError{fmt.Errorf("--url-file: %s is empty", c.urlFile)}
 	case bytes.ContainsAny(line, "\r\n"):
-		return "", fmt.Errorf("--url-file: %s holds more than one line", name)
+		return "", usageError{fmt.Errorf("--url-file: %s holds more than one line", c.urlFile)}
 	}
 	return string(line), nil
 }
 
 // options are those of the connection that the flags ask for. Its errors show no credentials.
-func (c *connection) options() (rueidis.ClientOption, error) {
-	raw, err := c.address()
-	if err != nil {
-		return rueidis.ClientOption{}, err
-	}
-	opts, err := redisurl.Parse(raw)
+func (c *connection) options(ctx context.Context) (rueidis.ClientOption, error) {
+	_, opts, err := c.address(ctx)
 	if err != nil {
 		return opts, err
 	}
 	opts.DisableRetry = opts.DisableRetry || !c.retry
-	if err := c.secure(&opts); err != nil {
+	if err := c.secure(ctx, &opts); err != nil {
 		return opts, err
 	}
 	return opts, nil

@@ -40,14 +40,16 @@ func newDemo(a *app) *cobra.Command {
 					return usageError{fmt.Errorf("demo does not take --%s", name)}
 				}
 			}
-			url := "" // the embedded server
-			if a.conn.given() {
-				var err error
-				if url, err = a.conn.address(); err != nil {
-					return err
+			return a.bounded(cmd, 0, func(ctx context.Context) error {
+				url := "" // the embedded server
+				if a.conn.given() {
+					var err error
+					if url, _, err = a.conn.address(ctx); err != nil {
+						return err
+					}
 				}
-			}
-			return a.bounded(cmd, 0, func(ctx context.Context) error { return a.demo(ctx, url, verbose) })
+				return a.demo(ctx, url, verbose)
+			})
 		},
 	}
 	cmd.Flags().BoolVarP(&verbose, "verbose", "v", false, "show what the library logs")

@@ -9,6 +9,7 @@ import (
 
 	"github.com/xstreamq/xstreamq"
 	"github.com/xstreamq/xstreamq/internal/keys"
+	"github.com/xstreamq/xstreamq/internal/rediserr"
 )
 
 // From here on it is worth a word.
@@ -266,7 +267,7 @@ func refusal(err error) finding {
 	switch {
 	case errors.Is(err, xstreamq.ErrInvalidName):
 		return note("name", text, "nothing, if another program uses it; this one cannot")
-	case strings.Contains(text, "NOPERM"):
+	case rediserr.Code(err) == "NOPERM":
 		return note("permissions", text, "docs/operations.md lists what an operator needs")
 	case strings.Contains(text, "WRONGTYPE") || strings.Contains(text, "XQTYPE"):
 		return problem("type", text, "find out who wrote that key, and RENAME it; workers make what they need anew")

@@ -12,9 +12,8 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/redis/rueidis"
-
 	"github.com/xstreamq/xstreamq"
+	"github.com/xstreamq/xstreamq/internal/rediserr"
 )
 
 // usageError is a mistake in the command line that cobra does not see.
@@ -37,12 +36,18 @@ func (e *timeoutError) Unwrap() error { return e.err }
 // explain makes one line of an error: what failed, on what, why, and where it is known, what to do about it. It is safe on a terminal.
 func explain(err error) string {
 	text := strings.ReplaceAll(err.Error(), "\n", "; ")
-	text = strings.ReplaceAll(text, "xstreamq: ", "")
+	text = rediserr.Readable(strings.ReplaceAll(text, "xstreamq: ", ""))
+	if errors.Is(err, xstreamq.ErrGroupInUse) {
+		text = goForce.Replace(text)
+	}
 	if remedy := remedy(err); remedy != "" {
 		text += " (" + remedy + ")"
 	}
 	return printable(text)
 }
+
+// goForce puts the flag in the place of the option that the library's text names.
+var goForce = strings.NewReplacer(" with Force", " with --force", " use Force", " use --force")
 
 // remedy is what to do about an error, or "".
 func remedy(err error) string {
@@ -54,7 +59,7 @@ func remedy(err error) string {
 	case errors.Is(err, xstreamq.ErrGroupInUse), errors.Is(err, xstreamq.ErrNoMessage), errors.Is(err, xstreamq.ErrInvalidName):
 		return ""
 	}
-	if code := redisCode(err); code != "" {
+	if code := rediserr.Code(err); code != "" {
 		return redisRemedies[code]
 	}
 	return networkRemedy(err)
@@ -62,7 +67,7 @@ func remedy(err error) string {
 
 // redisRemedies are those for what Redis itself says, by the first word of it.
 var redisRemedies = map[string]string{
-	"NOPERM":      "the Redis user lacks a permission: grant it with ACL SETUSER",
+	"NOPERM":      "the Redis user lacks a permission that this needs: see Permissions in docs/operations.md, and ACL LOG; grant it with ACL SETUSER",
 	"NOAUTH":      "Redis wants a password: put it into the URL as redis://user:password@host:port, best in a file for --url-file",
 	"WRONGPASS":   "the user name or password in the URL is wrong",
 	"WRONGTYPE":   "another program uses this key; a --prefix keeps apart",
@@ -77,21 +82,6 @@ var redisRemedies = map[string]string{
 	"BUSY":        "a script of somebody blocks Redis: SCRIPT KILL ends it",
 }
 
-// redisCode is the first word of what Redis answered, or "" for an error that did not come from it.
-func redisCode(err error) string {
-	var answer *rueidis.RedisError
-	if !errors.As(err, &answer) {
-		return ""
-	}
-	text := answer.Error()
-	// A script on Redis 6.2 puts words before it.
-	if _, inner, ok := strings.Cut(text, "@user_script:"); ok {
-		_, text, _ = strings.Cut(inner, ": ")
-	}
-	code, _, _ := strings.Cut(text, " ")
-	return code
-}
-
 func networkRemedy(err error) string {
 	var (
 		authority x509.UnknownAuthorityError
@@ -101,6 +91,10 @@ func networkRemedy(err error) string {
 		name      *net.DNSError
 	)
 	switch {
+	case errors.Is(err, errFileUnread):
+		return "is it a pipe that nobody writes to?"
+	case errors.Is(err, errWantsTLS):
+		return "does the server want TLS, as rediss:// or with --cacert?"
 	case errors.Is(err, errSilentInTLS):
 		return "does the server speak TLS on this port? If not: redis:// without --cacert and --cert"
 	case errors.As(err, &authority):
@@ -117,8 +111,8 @@ func networkRemedy(err error) string {
 		return "is Redis running there? --url, --url-file or XSTREAMQ_URL say where it is"
 	case errors.As(err, &name):
 		return "the host name in the URL is not known here"
-	case errors.Is(err, io.EOF), errors.Is(err, syscall.ECONNRESET):
-		return "the server closed the connection: does it want TLS, as rediss:// or with --cacert?"
+	case isClosed(err):
+		return "the connection was closed: was Redis stopped, or this client cut off? See its log"
 	case isTimeout(err):
 		return "Redis does not answer in time: is it busy, stopped, or behind a firewall?"
 	}
@@ -129,6 +123,11 @@ func networkRemedy(err error) string {
 func isOp(err error, name string) bool {
 	var op *net.OpError
 	return errors.As(err, &op) && op.Op == name
+}
+
+// isClosed reports that the other side has ended the connection.
+func isClosed(err error) bool {
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
 }
 
 func isTimeout(err error) bool {

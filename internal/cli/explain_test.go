@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/rueidis"
+
 	"github.com/xstreamq/xstreamq"
 	"github.com/xstreamq/xstreamq/internal/redistest"
 )
@@ -52,7 +54,22 @@ func TestExplain(t *testing.T) {
 		"no remedy":   {refused(t, "ERR no"), []string{"no"}, "("},
 		"socket":      {dial, []string{"no such file", "--url"}, ""},
 		"host":        {&net.DNSError{Err: "no such host", Name: "h"}, []string{"no such host", "host name"}, ""},
-		"closed":      {fmt.Errorf("ls: %w", io.EOF), []string{"EOF", "rediss://"}, ""},
+		"denied": {
+			refused(t, "ERR The user executing the script can't run this command or subcommand"),
+			[]string{"lacks a permission", "docs/operations.md", "ACL LOG", "ACL SETUSER"}, "",
+		},
+		"denied in 6.2": {
+			refused(t, "ERR Error running script (call to f_1d90): @user_script:1: @user_script: 1: The user executing the script can't run this command"),
+			[]string{"key {q}: The user executing the script can't run this command (", "lacks a permission"}, "script:",
+		},
+		"place in script": {refused(t, "OOM no script: 1d90, on @user_script:86."), []string{"key {q}: OOM no (", "maxmemory"}, "1d90"},
+		"closed":          {fmt.Errorf("ls: %w", io.EOF), []string{"EOF", "stopped"}, "TLS"},
+		"reset":           {fmt.Errorf("ls: %w", syscall.ECONNRESET), []string{"reset", "stopped"}, "TLS"},
+		"closed at once":  {tlsMismatch(rueidis.ClientOption{}, io.EOF), []string{"EOF", "rediss://"}, ""},
+		"unread file":     {fmt.Errorf("f: %w: %w", errFileUnread, context.DeadlineExceeded), []string{"pipe"}, "Redis"},
+		"in use": {
+			fmt.Errorf("%w: stop them first, or use Force", xstreamq.ErrGroupInUse), []string{"or use --force"}, "Force",
+		},
 		"slow":        {fmt.Errorf("ls: %w", context.DeadlineExceeded), []string{"does not answer in time"}, ""},
 		"our timeout": {&timeoutError{2 * time.Second, fmt.Errorf("ls: %w", context.DeadlineExceeded)}, []string{"not done within 2s (--timeout): ls ("}, "exceeded"},
 	} {

@@ -130,9 +130,28 @@ func TestServerDown(t *testing.T) {
 	fails(t, "redis://user:s3cret@127.0.0.1:1", nil, "127.0.0.1:1", "connection refused", "--url")
 }
 
+// A URL that cannot be one is a mistake in the command line, of every command.
 func TestWrongURL(t *testing.T) {
 	t.Parallel()
-	fails(t, "redis://user:s3cret#@127.0.0.1:1", nil, "Redis URL", "percent-encode")
+	for name, args := range everyCommand {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for _, format := range [][]string{nil, {"--json"}} {
+				got := run(t, slices.Concat(strings.Fields(name), []string{"--url", "redis://user:s3cret#@127.0.0.1:1"}, format, args)...)
+				if got.code != 2 || got.stdout != "" || notOneLine(got.stderr) != "" {
+					t.Errorf("%+v; want 2 and one line", got)
+				}
+				for _, part := range []string{"--url: the Redis URL", "percent-encode", "--help"} {
+					if !strings.Contains(got.stderr, part) {
+						t.Errorf("no %q in %q", part, got.stderr)
+					}
+				}
+				if strings.Contains(got.stderr, "s3cret") {
+					t.Errorf("the password is shown: %q", got.stderr)
+				}
+			}
+		})
+	}
 }
 
 func TestPasswordMissingOrWrong(t *testing.T) {
@@ -208,6 +227,52 @@ func TestNoPermission(t *testing.T) {
 	do(t, client, "ACL", "SETUSER", "guest", "on", ">s3cret", "~nothing", "+@all")
 	url := strings.Replace(server.URL(), "redis://", "redis://guest:s3cret@", 1)
 	fails(t, url, []string{"doctor"}, "NOPERM", "ACL SETUSER")
+}
+
+// A command that the user may not run in a script is not put down to a key, nor to the place in the script.
+func TestNoPermissionInScript(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t, redistest.Options{})
+	client := redistest.Dial(t, server.URL())
+	do(t, client, "XADD", "{orders}", "*", "body", "x")
+	do(t, client, "XGROUP", "CREATE", "{orders}", "g", "0")
+	do(t, client, "ACL", "SETUSER", "guest", "on", ">s3cret", "~*", "+@all", "-zcard", "-xtrim", "-zcount")
+	url := strings.Replace(server.URL(), "redis://", "redis://guest:s3cret@", 1)
+	for _, name := range []string{"lag", "depth", "compact", "forget", "cancel"} {
+		got := run(t, slices.Concat([]string{name, "--url", url}, everyCommand[name])...)
+		checkFailure(t, name, got, []string{`queue "orders"`, "lacks a permission", "docs/operations.md", "ACL LOG"})
+		for _, part := range []string{"key {orders}", "@user_script", "script: "} {
+			if strings.Contains(got.stderr, part) {
+				t.Errorf("%s: %q in %q", name, part, got.stderr)
+			}
+		}
+	}
+}
+
+// A server that hangs up at once may want TLS. One that does so later has died.
+func TestClosedConnectionIsTakenForTLSAtOnceAlone(t *testing.T) {
+	t.Parallel()
+	target := redistest.URL(t)
+	for name, c := range map[string]struct {
+		fault   func(*redistest.Proxy)
+		command []string
+		want    string
+	}{
+		"at once":   {(*redistest.Proxy).Refuse, []string{"lag", "orders", "g"}, "rediss://"},
+		"later":     {func(p *redistest.Proxy) { p.CutAfterRequest([]byte("EVALSHA")) }, []string{"lag", "orders", "g"}, "was Redis stopped"},
+		"by health": {func(p *redistest.Proxy) { p.CutAfterRequest([]byte("ROLE")) }, []string{"health"}, "was Redis stopped"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			proxy := redistest.NewProxy(t, target)
+			c.fault(proxy)
+			got := run(t, append(c.command, "--url", proxy.URL(), "--prefix", redistest.Prefix(t))...)
+			checkFailure(t, name, got, []string{c.want})
+			if tls := strings.Contains(got.stderr, "TLS"); tls != (name == "at once") {
+				t.Errorf("%q speaks of TLS: %v", got.stderr, tls)
+			}
+		})
+	}
 }
 
 // A look that is interrupted ends at once, with code 1 and a word.

@@ -59,12 +59,16 @@ func Main(args []string, in io.Reader, out, errOut io.Writer) int {
 	defer signal.Stop(pipes)
 
 	a := &app{in: in, err: errOut, ctx: ctx}
-	a.out = newStdout(out, &a.bar)
+	stdout := newStdout(out, &a.bar)
+	a.out = stdout
 	cobra.EnableCommandSorting = false
 	root, ran := newRoot(a)
 	root.SetArgs(args)
 	cmd, err := root.ExecuteContextC(ctx)
 	a.bar.end()
+	if failed := stdout.failed(); failed != nil && (err == nil || errors.Is(err, errQuiet)) {
+		err = failed // nobody was told what the command had to say; cobra does not look whether its help was written
+	}
 	return a.finish(ctx, cmd, err, *ran)
 }
 
@@ -78,11 +82,12 @@ func (a *app) finish(ctx context.Context, cmd *cobra.Command, err error, ran boo
 		return exitEmpty
 	case errors.Is(err, errQuiet):
 		return exitFailed
+	case errors.As(err, &closed) && errors.Is(closed, syscall.EPIPE):
+		return exitFailed // as with head: whoever closed the pipe knows
+	case closed != nil: // in the output of the command, or in its help
 	case !ran, errors.As(err, new(usageError)), errors.Is(err, xstreamq.ErrInvalidName):
 		fmt.Fprintf(a.err, "error: %s; see %s --help\n", explain(err), cmd.CommandPath())
 		return exitUsage
-	case errors.As(err, &closed) && errors.Is(closed, syscall.EPIPE):
-		return exitFailed // as with head: whoever closed the pipe knows
 	case ctx.Err() != nil && errors.Is(err, context.Canceled):
 		fmt.Fprintln(a.err, "error: interrupted")
 		return exitFailed

@@ -41,3 +41,10 @@ func (s *stdout) Write(p []byte) (n int, err error) {
 	}
 	return n, s.err
 }
+
+// failed returns the error of the first write that failed, or nil.
+func (s *stdout) failed() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.err
+}
