@@ -35,7 +35,7 @@ func (e *timeoutError) Unwrap() error { return e.err }
 
 // explain makes one line of an error: what failed, on what, why, and where it is known, what to do about it. It is safe on a terminal.
 func explain(err error) string {
-	text := strings.ReplaceAll(err.Error(), "\n", "; ")
+	text := strings.ReplaceAll(suggested(err.Error()), "\n", "; ")
 	text = rediserr.Readable(strings.ReplaceAll(text, "xstreamq: ", ""))
 	if errors.Is(err, xstreamq.ErrGroupInUse) {
 		text = goForce.Replace(text)
@@ -44,6 +44,15 @@ func explain(err error) string {
 		text += " (" + remedy + ")"
 	}
 	return printable(text)
+}
+
+// suggested puts cobra's list of similar commands into its sentence.
+func suggested(text string) string {
+	said, list, found := strings.Cut(text, "\n\nDid you mean this?\n")
+	if !found {
+		return text
+	}
+	return said + "; maybe " + strings.Join(strings.Fields(list), " or ") + " was meant"
 }
 
 // goForce puts the flag in the place of the option that the library's text names.
