@@ -2,8 +2,6 @@
 
 package cli
 
-import "os"
-
 // inputClosed reports that there is no standard input.
 func inputClosed(stream any) bool {
 	file, ok := fileOf(stream)

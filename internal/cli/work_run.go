@@ -156,9 +156,11 @@ func (w *worker) handle(ctx context.Context, m *xstreamq.Message[[]byte]) error 
 	took := time.Since(began)
 	why := errors.New(e.text())
 	v := verdictOf(e, func() bool { return ctx.Err() == nil && w.stopping() })
-	if v == failed && readerGone(w.command.stdout) {
-		v = givenBack
-		w.end(errors.New("nobody reads the standard output any more"))
+	if v == failed {
+		if trouble := outputTrouble(w.command.stdout); trouble != nil {
+			v = givenBack
+			w.end(trouble)
+		}
 	}
 	w.tell(ctx, m, v, &e, took, why)
 	return v.errorFor(why)
