@@ -95,7 +95,7 @@ func TestFlagsInHelp(t *testing.T) {
 	t.Parallel()
 	root, _ := newRoot(&app{})
 	eachCommand(root, func(cmd *cobra.Command) {
-		for _, line := range strings.Split(cmd.Example, "\n") {
+		for line := range strings.SplitSeq(cmd.Example, "\n") {
 			for _, flag := range unknownFlags(root, line) {
 				t.Errorf("%s --help: %s: there is no %s", cmd.CommandPath(), line, flag)
 			}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -8,13 +9,17 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
+	"errors"
 	"io"
 	"math/big"
 	"net"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
+
+	"github.com/redis/rueidis"
 
 	"github.com/xstreamq/xstreamq/internal/redistest"
 )
@@ -178,5 +183,39 @@ func TestTLS(t *testing.T) {
 				t.Errorf("%q does not name the address", got.stderr)
 			}
 		})
+	}
+}
+
+// A second connection that fails says nothing of TLS: the first one has shown that both sides agree.
+func TestTLSIsJudgedByTheFirstConnection(t *testing.T) {
+	t.Parallel()
+	secure, plain := rueidis.ClientOption{TLSConfig: &tls.Config{}}, rueidis.ClientOption{}
+	socket := rueidis.ClientOption{DialCtxFn: func(context.Context, string, *net.Dialer, *tls.Config) (net.Conn, error) { return nil, io.EOF }}
+	for name, c := range map[string]struct {
+		opts    rueidis.ClientOption
+		reached bool
+		err     error
+		want    error
+	}{
+		"closed":                {plain, false, io.EOF, errWantsTLS},
+		"reset":                 {plain, false, syscall.ECONNRESET, errWantsTLS},
+		"closed later":          {plain, true, io.EOF, nil},
+		"closed in TLS":         {secure, false, io.EOF, nil},
+		"closed on a socket":    {socket, false, io.EOF, nil},
+		"silent in TLS":         {secure, false, context.DeadlineExceeded, errSilentInTLS},
+		"silent in TLS, later":  {secure, true, context.DeadlineExceeded, nil},
+		"silent without TLS":    {plain, false, context.DeadlineExceeded, nil},
+		"refused, as all ports": {plain, false, syscall.ECONNREFUSED, nil},
+	} {
+		a := &app{}
+		if c.reached {
+			_ = a.contact(c.opts, nil)
+		}
+		got := a.contact(c.opts, c.err)
+		for _, mark := range []error{errWantsTLS, errSilentInTLS} {
+			if errors.Is(got, mark) != (mark == c.want) || !errors.Is(got, c.err) { //nolint:errorlint // the mark itself
+				t.Errorf("%s: %v, want %v", name, got, c.want)
+			}
+		}
 	}
 }
