@@ -119,7 +119,7 @@ func (c *choice) reportPurgeable(a *app, n int, reasons string) error {
 
 func (c *choice) printPurged(a *app, row purgeRow, text string) error {
 	if row.Gone > 0 {
-		fmt.Fprintf(a.err, "warning: %d of these IDs are gone: redriven or purged already\n", row.Gone)
+		fmt.Fprintf(a.err, "warning: gone, redriven or purged already: %s\n", plural(row.Gone, "of these IDs", "of these IDs"))
 	}
 	if a.json {
 		return a.print(row)

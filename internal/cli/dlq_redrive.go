@@ -72,9 +72,9 @@ func (o *redriveOptions) check(cmd *cobra.Command) error {
 	changed := cmd.Flags().Changed
 	switch {
 	case changed("rate") && !(o.rate > 0):
-		return errors.New("--rate is not above 0")
+		return errors.New("--rate must be above 0")
 	case changed("canary") && o.canary < 1:
-		return errors.New("--canary is not above 0")
+		return errors.New("--canary must be above 0")
 	case o.canary > 0 && o.toQueue:
 		return errors.New("--canary does not go with --to-queue: new messages cannot be told from others")
 	case changed("canary-timeout") && o.canary == 0:

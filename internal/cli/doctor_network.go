@@ -106,7 +106,7 @@ func checkWrites(refused string) finding {
 	case "NOREPLICAS":
 		return problem(check, "refused: "+refused, "bring back replicas, or lower min-replicas-to-write")
 	case "NOPERM":
-		return note(check, "this user may not write: "+refused, "allow it +xadd on the key that is named to have this looked at")
+		return note(check, "this user may not write: "+refused, "allow it +xadd ~xstreamq:health, with the prefix of the keys in front, to have this looked at")
 	}
 	return problem(check, "refused: "+refused, "")
 }

@@ -15,7 +15,7 @@ func addLimit(flags *pflag.FlagSet, limit *int) {
 // checkLimit refuses a limit that cannot be meant. Without the flag the limit is 0, which stands for none.
 func checkLimit(cmd *cobra.Command, limit int) error {
 	if cmd.Flags().Changed("limit") && limit < 1 {
-		return usageError{errors.New("--limit is not above 0; leave it out to list all")}
+		return usageError{errors.New("--limit must be above 0; leave it out to list all")}
 	}
 	return nil
 }

@@ -96,7 +96,7 @@ func (o *peekOptions) check(group string) error {
 	case ofGroup && group == "":
 		return fmt.Errorf("GROUP is missing: --from %s looks at what is a group's own", o.from)
 	case o.count < 1:
-		return errors.New("--count is not above 0")
+		return errors.New("--count must be above 0")
 	}
 	return nil
 }

@@ -130,7 +130,7 @@ func (o *publishOptions) message() ([]xstreamq.PublishOption, error) {
 		options = append(options, xstreamq.WithDeliverAt(at))
 	}
 	if o.maxBody < 1 {
-		return nil, errors.New("--max-body is not above 0")
+		return nil, errors.New("--max-body must be above 0")
 	}
 	if o.maxBody > largestBody {
 		return nil, fmt.Errorf("--max-body is above %d, the 512 MiB that Redis takes", largestBody)

@@ -243,7 +243,7 @@ func TestPublishUsage(t *testing.T) {
 		`--at "tomorrow" is not a time`:        {"q", "b", "--at", "tomorrow"},
 		"--delay and --at are both given":      {"q", "b", "--at", "2030-01-01T00:00:00Z", "--delay", "1s"},
 		`"-1s"`:                                {"q", "b", "--delay=-1s"},
-		"--max-body is not above 0":            {"q", "b", "--max-body", "0"},
+		"--max-body must be above 0":           {"q", "b", "--max-body", "0"},
 		`invalid argument "x" for "--max-body`: {"q", "b", "--max-body", "x"},
 	} {
 		got := run(t, append([]string{"publish"}, args...)...)

@@ -154,11 +154,11 @@ func (o *workOptions) check(cmd *cobra.Command) error {
 	case o.group == "":
 		return errors.New("--group is missing")
 	case o.concurrency < 1:
-		return errors.New("--concurrency is not above 0")
+		return errors.New("--concurrency must be above 0")
 	case o.prefetch < 0:
 		return errors.New("--prefetch is negative")
 	case cmd.Flags().Changed("max") && o.max < 1:
-		return errors.New("--max is not above 0; leave it out for no limit")
+		return errors.New("--max must be above 0; leave it out for no limit")
 	case o.retries < -1 || o.lostLeases < -1:
 		return errors.New("--retries and --lost-leases are -1 for no limit, 0 for none, or more")
 	case o.maxExtension == 0:

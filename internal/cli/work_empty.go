@@ -3,10 +3,12 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"time"
 
 	"github.com/xstreamq/xstreamq"
+	"github.com/xstreamq/xstreamq/internal/rediserr"
 )
 
 // How often it is asked whether a group is empty: often at first, for a job that is soon done.
@@ -15,9 +17,9 @@ const (
 	askAtLeast = time.Second
 )
 
-// untilEmpty returns true when nothing waits in a group any more, and false when ctx ends before. An answer that does not come, or
-// does not say, is no reason to end.
-func untilEmpty(ctx context.Context, log *slog.Logger, depth func(context.Context) (xstreamq.Depth, error)) bool {
+// untilEmpty returns errNothingLeft when nothing waits in a group any more, and why ctx ended when it does before. An answer that does
+// not come, or does not say, is no reason to end; one that never will is, such as a missing permission.
+func untilEmpty(ctx context.Context, log *slog.Logger, depth func(context.Context) (xstreamq.Depth, error)) error {
 	told := false
 	for wait := askFirst; ; wait = min(wait*5/4, askAtLeast) {
 		d, err := depth(ctx)
@@ -26,9 +28,11 @@ func untilEmpty(ctx context.Context, log *slog.Logger, depth func(context.Contex
 		}
 		switch {
 		case ctx.Err() != nil:
-			return false
+			return context.Cause(ctx)
 		case err == nil && d.Empty():
-			return true
+			return errNothingLeft
+		case rediserr.Code(err) == "NOPERM", rediserr.Code(err) == "WRONGTYPE", rediserr.Code(err) == "XQTYPE":
+			return fmt.Errorf("cannot tell whether the group is empty: %w", err)
 		case err != nil && !told:
 			log.Warn("cannot tell whether the group is empty; it is asked again", "error", err)
 		}
@@ -36,7 +40,7 @@ func untilEmpty(ctx context.Context, log *slog.Logger, depth func(context.Contex
 		select {
 		case <-time.After(wait):
 		case <-ctx.Done():
-			return false
+			return context.Cause(ctx)
 		}
 	}
 }

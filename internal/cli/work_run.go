@@ -80,11 +80,9 @@ func (w *worker) run(cmd *cobra.Command) error {
 	w.log.Info("working", "queue", w.queue, "group", w.options.group)
 	if w.options.exitWhenEmpty {
 		go func() {
-			if untilEmpty(working, w.log, func(ctx context.Context) (xstreamq.Depth, error) {
+			end(untilEmpty(working, w.log, func(ctx context.Context) (xstreamq.Depth, error) {
 				return client.Depth(ctx, w.queue, w.options.group)
-			}) {
-				end(errNothingLeft)
-			}
+			}))
 		}()
 	}
 	<-working.Done()
