@@ -44,7 +44,8 @@ type WorkerOptions struct {
 	Events WorkerEvents
 }
 
-// WorkerEvents are called by the worker, one at a time, and hold it up. Each may be nil.
+// WorkerEvents are called by the worker, and hold it up. Each may be nil. New is called by Send, and Error also by what renews: these may come
+// while another one runs.
 type WorkerEvents struct {
 	Ready    func()                      // the queue exists, polling begins
 	Data     func(m Message)             // received, before anything else
@@ -98,8 +99,7 @@ type Worker struct {
 	handle Handler
 	opts   WorkerOptions
 
-	events sync.Mutex // one event at a time
-	left   sync.WaitGroup
+	left sync.WaitGroup // handlers and renewers
 }
 
 // NewWorker returns a worker of a queue. Run starts it.
@@ -122,8 +122,8 @@ func (w *Worker) Run(ctx context.Context) error {
 	if err := w.create(ctx); err != nil || ctx.Err() != nil {
 		return err
 	}
-	w.tell(w.opts.Events.Ready)
-	defer w.tell(w.opts.Events.Stopped)
+	tell(w.opts.Events.Ready)
+	defer tell(w.opts.Events.Stopped)
 	// The first poll that finds nothing waits the first interval.
 	for step := 0; ctx.Err() == nil; step++ {
 		if w.next(ctx) {
@@ -165,9 +165,9 @@ func (w *Worker) next(ctx context.Context) (found bool) {
 	if !ok {
 		return false
 	}
-	tellMessage(w, w.opts.Events.Data, m)
+	tellOf(w.opts.Events.Data, m)
 	if w.exceeded(m) {
-		tellMessage(w, w.opts.Events.Exceeded, m)
+		tellOf(w.opts.Events.Exceeded, m)
 		w.delete(ctx, m)
 		if !w.opts.NodeCompatible {
 			return true
@@ -189,8 +189,12 @@ func (w *Worker) work(ctx context.Context, m Message) {
 	handling, cancel := context.WithCancelCause(ctx)
 	result := make(chan error, 1)
 	w.left.Go(func() {
-		defer cancel(nil)
-		result <- w.call(handling, m)
+		err := errors.New("the handler called runtime.Goexit")
+		defer func() {
+			cancel(nil)
+			result <- err
+		}()
+		err = w.call(handling, m)
 	})
 	if w.opts.Renew {
 		w.left.Go(func() { w.renew(handling, m) })
@@ -206,13 +210,12 @@ func (w *Worker) work(ctx context.Context, m Message) {
 		w.settle(ctx, m, err)
 	case <-late:
 		cancel(ErrHandlerTimeout)
-		tellMessage(w, w.opts.Events.Timeout, m)
+		tellOf(w.opts.Events.Timeout, m)
 	}
 }
 
 // call runs the handler; a panic is an error of it.
 func (w *Worker) call(ctx context.Context, m Message) (err error) {
-	err = errors.New("the handler called runtime.Goexit")
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("the handler panicked: %v\n%s", p, debug.Stack())
@@ -238,11 +241,7 @@ func (w *Worker) delete(ctx context.Context, m Message) {
 		w.failed(failed("delete from", w.queue, err, true), &m)
 		return
 	}
-	w.tell(func() {
-		if w.opts.Events.Deleted != nil {
-			w.opts.Events.Deleted(m.ID)
-		}
-	})
+	tellOf(w.opts.Events.Deleted, m.ID)
 }
 
 // renew hides a message on until its handler has returned.
@@ -261,37 +260,28 @@ func (w *Worker) Send(ctx context.Context, body string, delay *time.Duration) (s
 	}
 	id, err := w.client.SendMessage(ctx, w.queue, body, SendOptions{Delay: delay})
 	if err == nil {
-		w.tell(func() {
-			if w.opts.Events.New != nil {
-				w.opts.Events.New(id)
-			}
-		})
+		tellOf(w.opts.Events.New, id)
 	}
 	return id, err
 }
 
 func (w *Worker) failed(err error, m *Message) {
-	w.tell(func() {
-		if w.opts.Events.Error != nil {
-			w.opts.Events.Error(err, m)
-		}
-	})
+	if w.opts.Events.Error != nil {
+		w.opts.Events.Error(err, m)
+	}
 }
 
-func tellMessage(w *Worker, event func(Message), m Message) {
+// tell calls an event that somebody listens to.
+func tell(event func()) {
 	if event != nil {
-		w.tell(func() { event(m) })
+		event()
 	}
 }
 
-// tell calls an event.
-func (w *Worker) tell(event func()) {
-	if event == nil {
-		return
+func tellOf[T any](event func(T), about T) {
+	if event != nil {
+		event(about)
 	}
-	w.events.Lock()
-	defer w.events.Unlock()
-	event()
 }
 
 // sleep waits; false when ctx has ended.
