@@ -221,32 +221,30 @@ func one(ok bool, err error) (any, error) {
 	return 0, err
 }
 
+// attributesResult leaves out what the Node package does not count.
 func attributesResult(a Attributes, err error) (any, error) {
-	return map[string]any{
-		"vt": seconds(a.VisibilityTimeout), "delay": seconds(a.Delay), "maxsize": a.MaxSize, "totalrecv": a.Received, "totalsent": a.Sent,
-		"created": a.Created.Unix(), "modified": a.Modified.Unix(), "msgs": a.Messages, "hiddenmsgs": a.Hidden,
-	}, err
+	var fields map[string]any
+	text, marshalErr := json.Marshal(a)
+	if err = errors.Join(err, marshalErr, json.Unmarshal(text, &fields)); err != nil {
+		return nil, err
+	}
+	delete(fields, "visiblemsgs")
+	return fields, nil
 }
 
+// messageResult writes a long body as the file does. One that is no UTF-8 stays as it is, for the table of departures.
 func messageResult(m Message, ok bool, err error) (any, error) {
-	if !ok {
-		return map[string]any{}, err
-	}
-	result := map[string]any{
-		"id": m.ID, "message": m.Body, "rc": m.ReceiveCount, "fr": 0, "sent": json.Number(fmt.Sprintf("%d.%03d", m.Sent.UnixMicro()/1000, m.Sent.UnixMicro()%1000)),
-	}
-	if !m.FirstReceived.IsZero() {
-		result["fr"] = m.FirstReceived.UnixMilli()
-	}
 	switch {
-	case m.NoBody:
-		result["message"] = nil
-	case len(m.Body) > 65536 || !utf8.ValidString(m.Body):
-		if utf8.ValidString(m.Body) {
-			result["message"] = digest(m.Body)
-		}
+	case !ok:
+		return map[string]any{}, err
+	case !utf8.ValidString(m.Body):
+		return map[string]any{"message": m.Body}, err
+	case len(m.Body) > 65536:
+		return map[string]any{
+			"id": m.ID, "message": digest(m.Body), "rc": m.ReceiveCount, "fr": m.FirstReceived.UnixMilli(), "sent": sentMillis(m.Sent),
+		}, err
 	}
-	return result, err
+	return m, err
 }
 
 // raw is a command of another program.
@@ -334,4 +332,3 @@ func (a arguments) size(key string) *int {
 	}
 	return Size(int(n))
 }
-

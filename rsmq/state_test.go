@@ -116,4 +116,3 @@ func dumpZset(ctx context.Context, rc rueidis.Client, key string) ([]string, err
 	}
 	return scored, err
 }
-
