@@ -4,20 +4,8 @@ import (
 	"fmt"
 	"math"
 	"strconv"
-	"strings"
 	"time"
 )
-
-// integer is the number that a stored text begins with, as the Node package reads it: "1024.7" is 1024.
-func integer(text string) (n int64, ok bool) {
-	text = strings.TrimLeft(text, " \t\n\v\f\r")
-	end := 0
-	for end < len(text) && (text[end] >= '0' && text[end] <= '9' || end == 0 && (text[end] == '-' || text[end] == '+')) {
-		end++
-	}
-	n, err := strconv.ParseInt(text[:end], 10, 64)
-	return n, err == nil
-}
 
 func decimal(n int64) string { return strconv.FormatInt(n, 10) }
 

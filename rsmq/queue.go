@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/redis/rueidis"
+
+	"github.com/xstreamq/xstreamq/internal/jsnumber"
 )
 
 // QueueOptions are the attributes of a new queue.
@@ -149,7 +151,7 @@ func readAttributes(reply []rueidis.RedisMessage) (Attributes, error) {
 	var a Attributes
 	number := func(i int, name string) int64 {
 		text, err := reply[i].ToString()
-		n, ok := integer(text)
+		n, ok := jsnumber.Parse(text)
 		if (err != nil || !ok) && name != "" {
 			a.Missing = append(a.Missing, name)
 		}

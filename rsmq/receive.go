@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/redis/rueidis"
+
+	"github.com/xstreamq/xstreamq/internal/jsnumber"
 )
 
 // Message is a delivered message.
@@ -141,7 +143,7 @@ func readMessage(item []rueidis.RedisMessage) (m Message, err error) {
 	if err != nil {
 		return m, err
 	}
-	if ms, ok := integer(first); ok && ms != 0 {
+	if ms, ok := jsnumber.Parse(first); ok && ms != 0 {
 		m.FirstReceived = time.UnixMilli(ms)
 	}
 	m.Sent = sentAt(m.ID)

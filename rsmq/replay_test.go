@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/redis/rueidis"
 
+	"github.com/xstreamq/xstreamq/internal/jsnumber"
 	"github.com/xstreamq/xstreamq/internal/redistest"
 )
 
@@ -310,7 +311,7 @@ func (a arguments) number(key string) (n int64, given bool) {
 	if !given || v == nil {
 		return 0, false
 	}
-	n, ok := integer(fmt.Sprint(v))
+	n, ok := jsnumber.Parse(fmt.Sprint(v))
 	if !ok {
 		n = -1 << 20
 	}
