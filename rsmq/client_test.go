@@ -211,36 +211,3 @@ func TestReservedName(t *testing.T) {
 		}
 	}
 }
-
-// Close closes the connection that Open made, and no other.
-func TestClose(t *testing.T) {
-	t.Parallel()
-	c := fresh(t, Config{})
-	c.Close()
-	create(t, c, "q", QueueOptions{})
-	own, err := Open(redistest.URL(t), Config{Namespace: redistest.Prefix(t)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	own.Close()
-	if _, err := own.ListQueues(t.Context()); err == nil || errors.Is(err, ErrUncertain) {
-		t.Error(err)
-	}
-	if _, err := own.SendMessage(t.Context(), "q", "a", SendOptions{}); err == nil || errors.Is(err, ErrUncertain) {
-		t.Errorf("a send on a closed connection: %v", err)
-	}
-}
-
-func TestWrongConfig(t *testing.T) {
-	t.Parallel()
-	if _, err := New(nil, Config{}); err == nil {
-		t.Error("New takes no client")
-	}
-	if _, err := New(redistest.Client(t), Config{Namespace: "a", NoNamespace: true}); err == nil {
-		t.Error("a namespace and none")
-	}
-	_, err := Open("redis://user:s3cret@127.0.0.1:1", Config{})
-	if err == nil || strings.Contains(err.Error(), "s3cret") {
-		t.Error(err)
-	}
-}

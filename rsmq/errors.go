@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"strconv"
 	"strings"
 
 	"github.com/redis/rueidis"
@@ -43,9 +44,12 @@ var (
 	ErrNoAttributeSupplied = &Error{"noAttributeSupplied", "No attribute was supplied"}
 )
 
-// ErrUncertain: the operation was sent and its answer never came, so it may have been carried out. An error of Redis or of this
-// package without it says that it was not.
+// ErrUncertain: the operation was sent and its answer never came, so it may have been carried out. An error of this package without it
+// says that it was not.
 var ErrUncertain = errors.New("rsmq: outcome unknown")
+
+// ErrClosed: Close was called.
+var ErrClosed = errors.New("client closed")
 
 // ErrReserved: a queue named QUEUES would keep its messages in the key that lists all queues.
 var ErrReserved = fmt.Errorf("%w: the name %s is reserved", ErrInvalidFormat, reserved)
@@ -54,42 +58,57 @@ func invalidValue(what, bounds string) error {
 	return &Error{ErrInvalidValue.Name, what + " must be between " + bounds}
 }
 
-// failed wraps the error of a command that may have changed something.
+// failed wraps the error of a command that may have changed something. queue is empty for one that is of no queue.
 func failed(op, queue string, err error, changes bool) error {
 	if err == nil {
 		return nil
 	}
-	_, refused := rueidis.IsRedisErr(err)
-	if !changes || refused || notSent(err) {
-		return fmt.Errorf("rsmq: %s %q: %w", op, queue, err)
+	if queue != "" {
+		op += " " + strconv.Quote(queue)
 	}
-	return fmt.Errorf("%w: %s %q: %w", ErrUncertain, op, queue, err)
+	_, answered := rueidis.IsRedisErr(err)
+	if !changes || answered || notSent(err) {
+		return fmt.Errorf("rsmq: %s: %w", op, err)
+	}
+	return fmt.Errorf("%w: %s: %w", ErrUncertain, op, err)
 }
 
 // notSent reports an error that comes before anything reached the server.
 func notSent(err error) bool {
+	var unsent *unsentError
 	var op *net.OpError
-	return errors.Is(err, rueidis.ErrClosing) || errors.As(err, &op) && op.Op == "dial"
+	return errors.As(err, &unsent) || errors.Is(err, rueidis.ErrNoSlot) || errors.As(err, &op) && op.Op == "dial"
 }
 
-// refused reports an error that waiting does not cure: Redis answered, and not that it is loading or busy; or this package refuses.
-func refused(err error) bool {
+// lasting reports an error that waiting does not cure: one of this package, or an answer of Redis that is not about a state of the server.
+func lasting(err error) bool {
 	var ours *Error
-	if errors.As(err, &ours) {
+	if errors.As(err, &ours) || errors.Is(err, ErrClosed) {
 		return true
 	}
-	answer, ok := rueidis.IsRedisErr(err)
-	if !ok {
-		var wrapped *rueidis.RedisError // IsRedisErr does not look into an error that was wrapped
-		if !errors.As(err, &wrapped) {
-			return false
-		}
-		answer = wrapped
-	}
-	code, _, _ := strings.Cut(answer.Error(), " ")
-	switch code {
-	case "LOADING", "BUSY", "READONLY", "MASTERDOWN", "MISCONF", "NOREPLICAS", "OOM", "CLUSTERDOWN", "TRYAGAIN", "UNBLOCKED":
+	switch redisCode(err) {
+	case "", "LOADING", "BUSY", "READONLY", "MASTERDOWN", "MISCONF", "NOREPLICAS", "OOM", "CLUSTERDOWN", "TRYAGAIN", "UNBLOCKED":
 		return false
 	}
 	return true
+}
+
+// redisCode is the first word of a Redis error. ERR stands for those that have no code of their own.
+func redisCode(err error) string {
+	var re *rueidis.RedisError // IsRedisErr does not look into an error that was wrapped
+	if !errors.As(err, &re) || re.IsNil() {
+		return ""
+	}
+	text := re.Error()
+	// Redis 6.2 wraps what a command in a script answered: Error running script (call to f_...): @user_script:1: OOM ...
+	if _, wrapped, ok := strings.Cut(text, "@user_script:"); ok && strings.HasPrefix(text, "Error running script") {
+		if _, inner, ok := strings.Cut(wrapped, ": "); ok {
+			text = inner
+		}
+	}
+	code, _, _ := strings.Cut(text, " ")
+	if code != strings.ToUpper(code) {
+		return "ERR" // rueidis takes it off
+	}
+	return code
 }

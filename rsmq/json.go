@@ -2,22 +2,28 @@ package rsmq
 
 import (
 	"encoding/json"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 )
 
-// MarshalJSON writes the message as the Node package returns it: id, message, rc, fr and sent, the last two in ms. A missing body is null.
+// MarshalJSON writes the message as the Node package returns it: id, message, rc, fr and sent, the last two in ms. A body or a time of
+// sending that is not known is null.
 func (m Message) MarshalJSON() ([]byte, error) {
 	out := struct {
-		ID      string      `json:"id"`
-		Message *string     `json:"message"`
-		RC      int64       `json:"rc"`
-		FR      int64       `json:"fr"`
-		Sent    json.Number `json:"sent"`
-	}{ID: m.ID, RC: m.ReceiveCount, Sent: sentMillis(m.Sent)}
+		ID      string       `json:"id"`
+		Message *string      `json:"message"`
+		RC      int64        `json:"rc"`
+		FR      int64        `json:"fr"`
+		Sent    *json.Number `json:"sent"`
+	}{ID: m.ID, RC: m.ReceiveCount}
 	if !m.NoBody {
 		out.Message = &m.Body
+	}
+	if !m.Sent.IsZero() {
+		sent := sentMillis(m.Sent)
+		out.Sent = &sent
 	}
 	if !m.FirstReceived.IsZero() {
 		out.FR = m.FirstReceived.UnixMilli()
@@ -27,9 +33,6 @@ func (m Message) MarshalJSON() ([]byte, error) {
 
 // sentMillis is a time in ms with its microseconds as a fraction, in the form that JavaScript prints.
 func sentMillis(t time.Time) json.Number {
-	if t.IsZero() {
-		return "0"
-	}
 	us := t.UnixMicro()
 	text := strconv.FormatInt(us/1000, 10)
 	if rest := us % 1000; rest != 0 {
@@ -42,10 +45,8 @@ func sentMillis(t time.Time) json.Number {
 // null.
 func (a Attributes) MarshalJSON() ([]byte, error) {
 	number := func(name string, n int64) *int64 {
-		for _, missing := range a.Missing {
-			if missing == name {
-				return nil
-			}
+		if slices.Contains(a.Missing, name) {
+			return nil
 		}
 		return &n
 	}
@@ -53,8 +54,8 @@ func (a Attributes) MarshalJSON() ([]byte, error) {
 		VT       *int64 `json:"vt"`
 		Delay    *int64 `json:"delay"`
 		MaxSize  *int64 `json:"maxsize"`
-		Received int64  `json:"totalrecv"`
-		Sent     int64  `json:"totalsent"`
+		Received *int64 `json:"totalrecv"`
+		Sent     *int64 `json:"totalsent"`
 		Created  *int64 `json:"created"`
 		Modified *int64 `json:"modified"`
 		Messages int64  `json:"msgs"`
@@ -62,6 +63,7 @@ func (a Attributes) MarshalJSON() ([]byte, error) {
 		Visible  int64  `json:"visiblemsgs"`
 	}{
 		number("vt", seconds(a.VisibilityTimeout)), number("delay", seconds(a.Delay)), number("maxsize", int64(a.MaxSize)),
-		a.Received, a.Sent, number("created", a.Created.Unix()), number("modified", a.Modified.Unix()), a.Messages, a.Hidden, a.Visible,
+		number("totalrecv", a.Received), number("totalsent", a.Sent), number("created", a.Created.Unix()), number("modified", a.Modified.Unix()),
+		a.Messages, a.Hidden, a.Visible,
 	})
 }

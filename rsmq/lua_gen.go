@@ -655,7 +655,7 @@ func runPop(ctx context.Context, c rueidis.Client, k keySet, a popArgs) rueidis.
 }
 
 // receiveSHA is the SHA1 of receiveSource, by which a server knows the script.
-const receiveSHA = "3225e105f3d633964b3cd18f9df2a71ba70d143d"
+const receiveSHA = "1c172f128eb9bb55cf681e544f810a252f47b5fe"
 
 // receiveSource is lua/receive.lua with its includes, without comments.
 const receiveSource = `local function clock(pinned)
@@ -720,11 +720,11 @@ local queue = lookup(hash)
 if not queue then
   return {1, -1}
 end
-if vt < 0 then
+if vt == -1 then
   vt = span(queue.vt)
-  if not vt then
-    return {2, -1}
-  end
+end
+if not vt or vt < 0 then
+  return {2, -1}
 end
 local now = millis(clock(ARGV[1]))
 local out, read = {0, -1}, 0
@@ -758,7 +758,8 @@ var receiveScript = rueidis.NewLuaScript(receiveSource)
 type receiveArgs struct {
 	// Pinned time; empty = the server's.
 	Clock string
-	// Ms that they are hidden; -1 = as the queue says.
+	// Ms that they are hidden; -1 = as the queue says; -2 = one that is out of
+	// range.
 	Vt int64
 	// How many at most; fewer when 1 MiB was read.
 	Count int64
@@ -777,7 +778,7 @@ func runReceive(ctx context.Context, c rueidis.Client, k keySet, a receiveArgs) 
 }
 
 // sendSHA is the SHA1 of sendSource, by which a server knows the script.
-const sendSHA = "c8e2d7ad45f508e4ce40c01900ddd375ed74ff79"
+const sendSHA = "a6039f5be815d22b297820ce67a276cffdfc0d5f"
 
 // sendSource is lua/send.lua with its includes, without comments.
 const sendSource = `local function clock(pinned)
@@ -828,11 +829,11 @@ if not queue then
   return {1}
 end
 demand(set, 'zset')
-if delay < 0 then
+if delay == -1 then
   delay = span(queue.delay)
-  if not delay then
-    return {2}
-  end
+end
+if not delay or delay < 0 then
+  return {2}
 end
 local DIGITS = '0123456789abcdefghijklmnopqrstuvwxyz'
 local function base36(n)
@@ -845,11 +846,13 @@ local function base36(n)
   return out
 end
 local limit = integer(queue.maxsize)
-if limit and limit ~= -1 then
-  for i = 4, #ARGV, 3 do
-    if tonumber(ARGV[i]) > limit then
-      return {3, (i - 4) / 3}
-    end
+for i = 4, #ARGV, 3 do
+  local length = tonumber(ARGV[i])
+  if length < 0 then
+    return {3}
+  end
+  if limit and limit ~= -1 and length > limit then
+    return {4}
   end
 end
 local s, us = clock(ARGV[1])
@@ -878,11 +881,12 @@ var sendScript = rueidis.NewLuaScript(sendSource)
 type sendArgs struct {
 	// Pinned time; empty = the server's.
 	Clock string
-	// Ms; -1 = as the queue says.
+	// Ms; -1 = as the queue says; -2 = one that is out of range.
 	Delay int64
 	// Where to announce; empty = nowhere.
 	Channel string
-	// Three per message: length in UTF-16 code units, random part of its id, body.
+	// Three per message: length in UTF-16 code units (-1 = it is no text), random
+	// part of its id, body.
 	Messages []string
 }
 
@@ -896,7 +900,7 @@ type sendArgs struct {
 //   - Messages: zset of message ids
 //
 // Replies:
-//   - the status, then the id of each message; or, with status 3, which message is too long, from 0
+//   - the status, then the id of each message
 func runSend(ctx context.Context, c rueidis.Client, k keySet, a sendArgs) rueidis.RedisResult {
 	args := make([]string, 0, 3+len(a.Messages))
 	args = append(args, a.Clock, strconv.FormatInt(a.Delay, 10), a.Channel)

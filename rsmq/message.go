@@ -42,9 +42,9 @@ func (c *Client) DeleteMessages(ctx context.Context, queue string, ids []string)
 }
 
 func (c *Client) deletePage(ctx context.Context, k keySet, ids []string) ([]int64, error) {
-	ctx, cancel := bounded(ctx)
-	defer cancel()
-	return runDelete(ctx, c.redis, k, deleteArgs{IDs: ids}).AsIntSlice()
+	return call(ctx, c, func(ctx context.Context) ([]int64, error) {
+		return runDelete(ctx, c.redis, k, deleteArgs{IDs: ids}).AsIntSlice()
+	})
 }
 
 // ChangeMessageVisibility makes a message visible d from now, to the millisecond, whether it is hidden or not and whoever holds it. It reports whether
@@ -58,9 +58,9 @@ func (c *Client) ChangeMessageVisibility(ctx context.Context, queue, id string, 
 
 // hide is ChangeMessageVisibility for any id: also one that another program made up.
 func (c *Client) hide(ctx context.Context, queue, id string, d time.Duration) (bool, error) {
-	ctx, cancel := bounded(ctx)
-	defer cancel()
-	status, err := runExtend(ctx, c.redis, c.keys(queue), extendArgs{Clock: c.pinned(), ID: id, Vt: milliseconds(&d)}).AsInt64()
+	status, err := call(ctx, c, func(ctx context.Context) (int64, error) {
+		return runExtend(ctx, c.redis, c.keys(queue), extendArgs{Clock: c.pinned(), ID: id, Vt: milliseconds(d)}).AsInt64()
+	})
 	if err != nil {
 		return false, failed("change visibility in", queue, err, true)
 	}

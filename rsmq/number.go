@@ -17,13 +17,25 @@ func ofSeconds(n int64) time.Duration {
 	return time.Duration(max(-most, min(n, most))) * time.Second
 }
 
-// milliseconds of a time that may be absent: -1 then. Part of a millisecond counts as a whole one.
-func milliseconds(d *time.Duration) int64 {
-	if d == nil {
-		return -1
+// What the scripts get for a time: milliseconds, or one of these.
+const (
+	asQueueSays = -1
+	outOfRange  = -2 // which is an error only if the queue exists
+)
+
+// span is a time that may be absent.
+func span(d *time.Duration) int64 {
+	switch {
+	case d == nil:
+		return asQueueSays
+	case checkTime("", d) != nil:
+		return outOfRange
 	}
-	return int64((*d + time.Millisecond - 1) / time.Millisecond)
+	return milliseconds(*d)
 }
+
+// milliseconds of a time. Part of a millisecond counts as a whole one.
+func milliseconds(d time.Duration) int64 { return int64((d + time.Millisecond - 1) / time.Millisecond) }
 
 // shortReply is an answer of a script that is not what it should be.
 type shortReply struct {

@@ -35,9 +35,9 @@ func (c *Client) CreateQueue(ctx context.Context, queue string, o QueueOptions) 
 	if o.MaxSize != nil {
 		args.Size = int64(*o.MaxSize)
 	}
-	ctx, cancel := bounded(ctx)
-	defer cancel()
-	status, err := runCreate(ctx, c.redis, c.keys(queue), args).AsInt64()
+	status, err := call(ctx, c, func(ctx context.Context) (int64, error) {
+		return runCreate(ctx, c.redis, c.keys(queue), args).AsInt64()
+	})
 	if err != nil {
 		return failed("create", queue, err, true)
 	}
@@ -49,10 +49,10 @@ func (c *Client) CreateQueue(ctx context.Context, queue string, o QueueOptions) 
 
 // ListQueues returns the names of all queues, in no order.
 func (c *Client) ListQueues(ctx context.Context) ([]string, error) {
-	ctx, cancel := bounded(ctx)
-	defer cancel()
-	names, err := c.redis.Do(ctx, c.redis.B().Smembers().Key(c.keys("").Queues).Build()).AsStrSlice()
-	return names, failed("list", "", err, false)
+	names, err := call(ctx, c, func(ctx context.Context) ([]string, error) {
+		return c.redis.Do(ctx, c.redis.B().Smembers().Key(c.keys("").Queues).Build()).AsStrSlice()
+	})
+	return names, failed("list queues", "", err, false)
 }
 
 // DeleteQueue deletes a queue with all its messages. ErrQueueNotFound if there was nothing of it.
@@ -60,9 +60,9 @@ func (c *Client) DeleteQueue(ctx context.Context, queue string) error {
 	if err := checkQueue(queue); err != nil {
 		return err
 	}
-	ctx, cancel := bounded(ctx)
-	defer cancel()
-	found, err := runDrop(ctx, c.redis, c.keys(queue), dropArgs{Name: queue}).AsInt64()
+	found, err := call(ctx, c, func(ctx context.Context) (int64, error) {
+		return runDrop(ctx, c.redis, c.keys(queue), dropArgs{Name: queue}).AsInt64()
+	})
 	if err != nil {
 		return failed("delete queue", queue, err, true)
 	}
@@ -86,8 +86,8 @@ type Attributes struct {
 	// Hidden is how many are hidden, counted as the Node package does: from the beginning of the current second, so up to a second's worth
 	// of visible ones is in it. Visible is exact.
 	Hidden, Visible int64
-	// Missing names the attributes, as the Node package does (vt, delay, maxsize, created, modified), that the queue lacks or that
-	// are no numbers. Their fields above are zero.
+	// Missing names the attributes, as the Node package does (vt, delay, maxsize, totalrecv, totalsent, created, modified), that are no
+	// numbers, or that the queue lacks; a queue that never sent or delivered lacks no counter. Their fields above are zero.
 	Missing []string
 }
 
@@ -96,9 +96,9 @@ func (c *Client) GetQueueAttributes(ctx context.Context, queue string) (Attribut
 	if err := checkQueue(queue); err != nil {
 		return Attributes{}, err
 	}
-	ctx, cancel := bounded(ctx)
-	defer cancel()
-	reply, err := runAttributes(ctx, c.redis, c.keys(queue), attributesArgs{Clock: c.pinned()}).ToArray()
+	reply, err := call(ctx, c, func(ctx context.Context) ([]rueidis.RedisMessage, error) {
+		return runAttributes(ctx, c.redis, c.keys(queue), attributesArgs{Clock: c.pinned()}).ToArray()
+	})
 	if err != nil {
 		return Attributes{}, failed("attributes of", queue, err, false)
 	}
@@ -130,9 +130,9 @@ func (c *Client) SetQueueAttributes(ctx context.Context, queue string, ch QueueC
 	if ch.Delay != nil {
 		changes = append(changes, "delay", decimal(seconds(*ch.Delay)))
 	}
-	ctx, cancel := bounded(ctx)
-	defer cancel()
-	reply, err := runConfigure(ctx, c.redis, c.keys(queue), configureArgs{Clock: c.pinned(), Changes: changes}).ToArray()
+	reply, err := call(ctx, c, func(ctx context.Context) ([]rueidis.RedisMessage, error) {
+		return runConfigure(ctx, c.redis, c.keys(queue), configureArgs{Clock: c.pinned(), Changes: changes}).ToArray()
+	})
 	if err != nil {
 		return Attributes{}, failed("set attributes of", queue, err, true)
 	}
@@ -149,24 +149,36 @@ func readAttributes(reply []rueidis.RedisMessage) (Attributes, error) {
 		return Attributes{}, &shortReply{"attributes", len(reply)}
 	}
 	var a Attributes
-	number := func(i int, name string) int64 {
+	number := func(i int, name string) (n int64, ok bool) {
 		text, err := reply[i].ToString()
-		n, ok := jsnumber.Parse(text)
-		if (err != nil || !ok) && name != "" {
+		n, ok = jsnumber.Parse(text)
+		if ok = ok && err == nil; !ok {
 			a.Missing = append(a.Missing, name)
 		}
+		return n, ok
+	}
+	duration := func(i int, name string) time.Duration {
+		n, _ := number(i, name)
+		return ofSeconds(n)
+	}
+	count := func(i int, name string) int64 {
+		if reply[i].IsNil() {
+			return 0
+		}
+		n, _ := number(i, name)
 		return n
 	}
-	a.VisibilityTimeout = ofSeconds(number(0, "vt"))
-	a.Delay = ofSeconds(number(1, "delay"))
-	a.MaxSize = int(number(2, "maxsize"))
-	a.Received, a.Sent = number(3, ""), number(4, "")
-	if n := number(5, "created"); n != 0 {
-		a.Created = time.Unix(n, 0)
+	moment := func(i int, name string) time.Time {
+		if n, ok := number(i, name); ok {
+			return time.Unix(n, 0)
+		}
+		return time.Time{}
 	}
-	if n := number(6, "modified"); n != 0 {
-		a.Modified = time.Unix(n, 0)
-	}
+	a.VisibilityTimeout, a.Delay = duration(0, "vt"), duration(1, "delay")
+	size, _ := number(2, "maxsize")
+	a.MaxSize = int(size)
+	a.Received, a.Sent = count(3, "totalrecv"), count(4, "totalsent")
+	a.Created, a.Modified = moment(5, "created"), moment(6, "modified")
 	var counts [all - stored]int64
 	for i := range counts {
 		n, err := reply[stored+i].AsInt64()

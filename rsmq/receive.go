@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/redis/rueidis"
@@ -53,21 +52,17 @@ func (c *Client) ReceiveMessages(ctx context.Context, queue string, most int, o 
 	if err := firstOf(checkQueue(queue), checkMost(most)); err != nil {
 		return nil, err
 	}
-	k := c.keys(queue)
-	late := checkTime("vt", o.VisibilityTimeout)
-	if late == nil && o.Wait < 0 {
-		late = &Error{ErrInvalidValue.Name, "wait must not be negative"}
+	if o.Wait < 0 {
+		return nil, &Error{ErrInvalidValue.Name, "the wait must not be negative"}
 	}
-	if late != nil {
-		return nil, firstOf(c.exists(ctx, k, queue), late)
-	}
-	receive := func(ctx context.Context) ([]Message, time.Duration, error) {
-		reply, err := runReceive(ctx, c.redis, k, receiveArgs{
-			Clock: c.pinned(), Vt: milliseconds(o.VisibilityTimeout), Count: int64(most),
-		}).ToArray()
-		return readMessages("receive", queue, reply, err)
-	}
-	return c.poll(ctx, o.Wait, receive)
+	k, args := c.keys(queue), receiveArgs{Vt: span(o.VisibilityTimeout), Count: int64(most)}
+	return poll(ctx, o.Wait, func() ([]Message, time.Duration, error) {
+		args.Clock = c.pinned()
+		reply, err := call(ctx, c, func(ctx context.Context) ([]rueidis.RedisMessage, error) {
+			return runReceive(ctx, c.redis, k, args).ToArray()
+		})
+		return readMessages("receive from", queue, reply, err)
+	})
 }
 
 // PopMessage delivers the next visible message and deletes it: if this process dies now, the message is gone. ok is false when
@@ -85,9 +80,9 @@ func (c *Client) PopMessages(ctx context.Context, queue string, most int) ([]Mes
 	if err := firstOf(checkQueue(queue), checkMost(most)); err != nil {
 		return nil, err
 	}
-	ctx, cancel := bounded(ctx)
-	defer cancel()
-	reply, err := runPop(ctx, c.redis, c.keys(queue), popArgs{Clock: c.pinned(), Count: int64(most)}).ToArray()
+	reply, err := call(ctx, c, func(ctx context.Context) ([]rueidis.RedisMessage, error) {
+		return runPop(ctx, c.redis, c.keys(queue), popArgs{Clock: c.pinned(), Count: int64(most)}).ToArray()
+	})
 	ms, _, err := readMessages("pop from", queue, reply, err)
 	return ms, err
 }
@@ -152,7 +147,7 @@ func readMessage(item []rueidis.RedisMessage) (m Message, err error) {
 
 // sentAt is the time that an id begins with. An id of another program is read as the Node package reads it: as far as it goes.
 func sentAt(id string) time.Time {
-	head := strings.ToLower(id[:min(len(id), timeLength)])
+	head := id[:min(len(id), timeLength)]
 	end := 0
 	for end < len(head) && alphanumeric(head[end]) {
 		end++

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
+	"sync"
 	"time"
 
 	"github.com/redis/rueidis"
@@ -11,13 +13,15 @@ import (
 	"github.com/xstreamq/xstreamq/internal/redisurl"
 )
 
-// commandTimeout bounds a call whose context has no deadline.
-const commandTimeout = 5 * time.Second
+const (
+	commandTimeout = 5 * time.Second // for a call whose context has no deadline
+	closeTimeout   = time.Second     // for calls under way when the connection is closed
+)
 
 // Config is for a whole client. Its zero value is what the Node package has by default.
 type Config struct {
-	// Namespace goes before every key, followed by a colon. Default "rsmq". A {tag} puts all queues into one slot of a Redis
-	// Cluster.
+	// Namespace goes before every key, followed by a colon. Default "rsmq". On a Redis Cluster it needs a {tag}, which puts all its
+	// queues into one slot; Node processes cannot use such a cluster at all.
 	Namespace string
 	// NoNamespace means an empty namespace: keys begin with the colon.
 	NoNamespace bool
@@ -28,14 +32,17 @@ type Config struct {
 // Client sends to and receives from queues. Safe for concurrent use.
 type Client struct {
 	redis    rueidis.Client
-	owned    bool
 	prefix   string
 	realtime bool
+
+	closed context.Context // ends when Close is called on a client of Open
+	close  func()
 
 	pinned func() string // a clock for tests: "seconds microseconds"
 }
 
-// Open connects to the Redis at a URL and returns a client that owns the connection. Its errors never show the URL's credentials.
+// Open connects to the Redis at a URL (redis://, rediss://, unix://) and returns a client that owns the connection. Its errors never show the
+// URL's credentials.
 func Open(rawURL string, cfg Config) (*Client, error) {
 	opts, err := redisurl.Parse(rawURL)
 	if err != nil {
@@ -47,23 +54,35 @@ func Open(rawURL string, cfg Config) (*Client, error) {
 	opts.MaxFlushDelay = 20 * time.Microsecond
 	opts.ReadBufferEachConn = 128 << 10
 	opts.WriteBufferEachConn = 128 << 10
+	closed, end := context.WithCancel(context.Background())
+	cutting, cut := context.WithCancel(context.Background())
+	opts.DialCtxFn = dialWhile(closed, cutting, opts.DialCtxFn)
 	rc, err := rueidis.NewClient(opts)
 	if err != nil {
+		end()
+		cut()
 		if rc != nil {
 			rc.Close()
 		}
 		return nil, fmt.Errorf("rsmq: cannot connect to %v: %w", opts.InitAddress, err)
 	}
+	shut := sync.OnceFunc(func() {
+		end()
+		defer cut()
+		defer time.AfterFunc(closeTimeout, cut).Stop()
+		rc.Close()
+	})
 	c, err := New(rc, cfg)
 	if err != nil {
-		rc.Close()
+		shut()
 		return nil, err
 	}
-	c.owned = true
+	c.closed, c.close = closed, shut
 	return c, nil
 }
 
-// New returns a client on a connection of the caller, which Close leaves open.
+// New returns a client on a connection of the caller, which Close leaves open. Set AlwaysPipelining in its options, so that deadlines end
+// calls and not the connection.
 func New(rc rueidis.Client, cfg Config) (*Client, error) {
 	if rc == nil {
 		return nil, errors.New("rsmq: New needs a rueidis client")
@@ -74,23 +93,21 @@ func New(rc rueidis.Client, cfg Config) (*Client, error) {
 	if cfg.Namespace == "" && !cfg.NoNamespace {
 		cfg.Namespace = "rsmq"
 	}
+	if rc.Mode() == rueidis.ClientModeCluster && !tagged(cfg.Namespace) {
+		return nil, fmt.Errorf("rsmq: the keys of a queue must lie in one slot of the cluster, so Namespace needs a {tag}: it is %q", cfg.Namespace)
+	}
 	return &Client{
 		redis: rc, prefix: cfg.Namespace + ":", realtime: cfg.Realtime,
+		closed: context.Background(), close: func() {},
 		pinned: func() string { return "" },
 	}, nil
 }
 
-// Close closes the connection if Open made it.
-func (c *Client) Close() {
-	if c.owned {
-		c.redis.Close()
-	}
+// tagged reports that all keys of a namespace share a slot, by the rule of Redis: what is between the first { and the } after it.
+func tagged(namespace string) bool {
+	_, after, _ := strings.Cut(namespace, "{")
+	return strings.Index(after, "}") > 0
 }
 
-// bounded gives a context without a deadline one.
-func bounded(ctx context.Context) (context.Context, context.CancelFunc) {
-	if _, ok := ctx.Deadline(); ok {
-		return ctx, func() {}
-	}
-	return context.WithTimeout(ctx, commandTimeout)
-}
+// Close closes the connection if Open made it, within about a second: calls under way get that long. Later calls return ErrClosed.
+func (c *Client) Close() { c.close() }

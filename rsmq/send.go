@@ -17,10 +17,11 @@ type SendOptions struct {
 	Delay *time.Duration
 }
 
-// sendPage bounds one call of the script; so does sendBytes.
 const (
-	sendPage  = 100
+	sendPage  = 100 // bounds one call of the script; so does
 	sendBytes = 1 << 20
+
+	notText = -1 // length of a body that is no text
 )
 
 // SendMessage stores a message and returns its id. The body is text: ErrMessageNotString if it is not valid UTF-8.
@@ -38,51 +39,46 @@ func (c *Client) SendMessages(ctx context.Context, queue string, bodies []string
 	if err := checkQueue(queue); err != nil {
 		return nil, err
 	}
-	k := c.keys(queue)
-	items, err := sendItems(bodies)
-	if late := firstOf(checkTime("delay", o.Delay), err); late != nil {
-		// A queue that is not there is the graver error.
-		if err := c.exists(ctx, k, queue); err != nil {
-			return nil, err
-		}
-		return nil, late
+	args := sendArgs{Delay: span(o.Delay)}
+	if c.realtime {
+		args.Channel = c.channel(queue)
 	}
+	k := c.keys(queue)
 	ids := make([]string, 0, len(bodies))
-	for len(items) > 0 {
-		n, size := 0, 0
-		for n < len(items) && n < 3*sendPage && (n == 0 || size+len(items[n+2]) <= sendBytes) {
-			size += len(items[n+2])
-			n += 3
-		}
-		page, err := c.sendPage(ctx, k, queue, items[:n], o)
+	for len(ids) < len(bodies) {
+		left := bodies[len(ids):]
+		args.Clock, args.Messages = c.pinned(), sendItems(left)
+		page, err := c.sendPage(ctx, k, queue, args)
 		if err != nil {
 			return ids, err
 		}
-		ids, items = append(ids, page...), items[n:]
+		ids = append(ids, page...)
 	}
 	return ids, nil
 }
 
-func sendItems(bodies []string) ([]string, error) {
-	items := make([]string, 0, 3*len(bodies))
+// sendItems are a page of the bodies as the script wants them. What is no text goes there too, without its bytes: the script knows which
+// error comes first.
+func sendItems(bodies []string) []string {
+	items := make([]string, 0, 3*min(sendPage, len(bodies)))
+	size := 0
 	for _, body := range bodies {
+		if size += len(body); len(items) == 3*sendPage || len(items) > 0 && size > sendBytes {
+			break
+		}
 		n, ok := units(body)
 		if !ok {
-			return nil, fmt.Errorf("%w: the body is not valid UTF-8; send bytes as base64 or the like", ErrMessageNotString)
+			body, n = "", notText
 		}
 		items = append(items, strconv.Itoa(n), randomPart(), body)
 	}
-	return items, nil
+	return items
 }
 
-func (c *Client) sendPage(ctx context.Context, k keySet, queue string, items []string, o SendOptions) ([]string, error) {
-	ctx, cancel := bounded(ctx)
-	defer cancel()
-	args := sendArgs{Clock: c.pinned(), Delay: milliseconds(o.Delay), Messages: items}
-	if c.realtime {
-		args.Channel = c.channel(queue)
-	}
-	reply, err := runSend(ctx, c.redis, k, args).ToArray()
+func (c *Client) sendPage(ctx context.Context, k keySet, queue string, args sendArgs) ([]string, error) {
+	reply, err := call(ctx, c, func(ctx context.Context) ([]rueidis.RedisMessage, error) {
+		return runSend(ctx, c.redis, k, args).ToArray()
+	})
 	if err != nil {
 		return nil, failed("send to", queue, err, true)
 	}
@@ -101,7 +97,7 @@ func (c *Client) sendPage(ctx context.Context, k keySet, queue string, items []s
 	return ids, nil
 }
 
-// statusError is what the first item of a script's answer says. what names the time that the queue stores.
+// statusError is what the first item of a script's answer says. what names the time that is out of range.
 func statusError(m rueidis.RedisMessage, what string) error {
 	status, err := m.AsInt64()
 	if err != nil {
@@ -115,25 +111,11 @@ func statusError(m rueidis.RedisMessage, what string) error {
 	case 2:
 		return invalidValue(what, "0 and 9999999")
 	case 3:
+		return fmt.Errorf("%w: the body is not valid UTF-8; send bytes as base64 or the like", ErrMessageNotString)
+	case 4:
 		return ErrMessageTooLong
 	}
 	return fmt.Errorf("rsmq: unknown status %d", status)
-}
-
-// exists returns ErrQueueNotFound, unless there is such a queue.
-func (c *Client) exists(ctx context.Context, k keySet, queue string) error {
-	ctx, cancel := bounded(ctx)
-	defer cancel()
-	found, err := c.redis.Do(ctx, c.redis.B().Hmget().Key(k.Hash).Field("vt", "delay", "maxsize").Build()).ToArray()
-	if err != nil {
-		return failed("look up", queue, err, false)
-	}
-	for i := range found {
-		if found[i].IsNil() {
-			return ErrQueueNotFound
-		}
-	}
-	return nil
 }
 
 const (

@@ -11,34 +11,33 @@ const (
 	pollMost  = 250 * time.Millisecond
 )
 
-// poll receives until something comes or wait is over. next is how long until a hidden message is due.
-func (c *Client) poll(
-	ctx context.Context, wait time.Duration, receive func(context.Context) (ms []Message, next time.Duration, err error),
-) ([]Message, error) {
+// poll receives until something comes or wait is over. next is how long until a hidden message is due, negative when there is none.
+func poll(ctx context.Context, wait time.Duration, receive func() (ms []Message, next time.Duration, err error)) ([]Message, error) {
 	end := time.Now().Add(wait)
 	for pause := pollFirst; ; pause = min(2*pause, pollMost) {
-		ms, next, err := c.once(ctx, receive)
+		ms, next, err := receive()
 		left := time.Until(end)
 		if err != nil || len(ms) > 0 || left <= 0 {
 			return ms, err
 		}
+		due := pause
 		if next >= 0 {
-			pause = min(pause, max(next, time.Millisecond))
+			due = min(pause, max(next, time.Millisecond))
 		}
-		timer := time.NewTimer(min(pause, left))
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
+		if !sleep(ctx, min(due, left)) {
 			return nil, context.Cause(ctx)
 		}
 	}
 }
 
-func (c *Client) once(
-	ctx context.Context, receive func(context.Context) ([]Message, time.Duration, error),
-) ([]Message, time.Duration, error) {
-	ctx, cancel := bounded(ctx)
-	defer cancel()
-	return receive(ctx)
+// sleep waits; false when ctx has ended.
+func sleep(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return ctx.Err() == nil
+	case <-ctx.Done():
+		return false
+	}
 }

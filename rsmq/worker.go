@@ -11,7 +11,7 @@ import (
 )
 
 // Handler handles one message. nil deletes it; ErrKeep leaves it, so that it comes again when it is visible; so does any other error, which
-// is reported. ctx ends with the worker's, or when WorkerOptions.Timeout has passed.
+// is reported, and a panic. ctx ends with that of Run, or when WorkerOptions.Timeout has passed.
 type Handler func(ctx context.Context, m Message) error
 
 // ErrKeep is what a Handler returns to leave a message without an error.
@@ -23,9 +23,9 @@ var ErrHandlerTimeout = errors.New("rsmq: handler timeout")
 // WorkerOptions are for one worker. The zero value is what the Node package rsmq-worker does, less its defects.
 type WorkerOptions struct {
 	// Intervals are the waits between polls: the first one after a handled message, the next one after each poll that finds nothing, the last
-	// one again and again. Default 0, 1s, 5s, 10s.
+	// one again and again. After an error it is at least 50ms. Default 0, 1s, 5s, 10s. Negative is an error.
 	Intervals []time.Duration
-	// Invisible is how long a received message is hidden, whatever the queue says. Default 30s. Negative is an error.
+	// Invisible is how long a received message is hidden, to the millisecond and whatever the queue says. Default 30s. Negative is an error.
 	Invisible time.Duration
 	// Renew hides the message on, every third of Invisible, for as long as its handler runs.
 	Renew bool
@@ -42,19 +42,6 @@ type WorkerOptions struct {
 	NodeCompatible bool
 	// Events are told what happens.
 	Events WorkerEvents
-}
-
-// WorkerEvents are called by the worker, and hold it up. Each may be nil. New is called by Send, and Error also by what renews: these may come
-// while another one runs.
-type WorkerEvents struct {
-	Ready    func()                      // the queue exists, polling begins
-	Data     func(m Message)             // received, before anything else
-	New      func(id string)             // sent by Send
-	Deleted  func(id string)             // handled or given up, and deleted
-	Exceeded func(m Message)             // given up
-	Timeout  func(m Message)             // its handler took too long
-	Error    func(err error, m *Message) // of a handler, then with its message; or of Redis
-	Stopped  func()                      // Run returns
 }
 
 func (o WorkerOptions) withDefaults() WorkerOptions {
@@ -92,7 +79,7 @@ func (o WorkerOptions) validate() error {
 	return errors.Join(errs...)
 }
 
-// Worker polls one queue and handles its messages, one after the other.
+// Worker polls one queue and handles its messages, one after the other. Its methods may be called from several goroutines.
 type Worker struct {
 	client *Client
 	queue  string
@@ -100,7 +87,14 @@ type Worker struct {
 	opts   WorkerOptions
 
 	left sync.WaitGroup // handlers and renewers
+
+	mu        sync.Mutex
+	intervals []time.Duration
+	stop      context.CancelFunc // of the Run under way
 }
+
+// ErrRunning is what Run returns when another Run of the same worker has not returned.
+var ErrRunning = errors.New("rsmq: the worker runs already")
 
 // NewWorker returns a worker of a queue. Run starts it.
 func (c *Client) NewWorker(queue string, handle Handler, o WorkerOptions) (*Worker, error) {
@@ -111,39 +105,98 @@ func (c *Client) NewWorker(queue string, handle Handler, o WorkerOptions) (*Work
 	if err := errors.Join(checkQueue(queue), o.validate()); err != nil {
 		return nil, fmt.Errorf("rsmq: worker of %q: %w", queue, err)
 	}
-	return &Worker{client: c, queue: queue, handle: handle, opts: o}, nil
+	return &Worker{client: c, queue: queue, handle: handle, opts: o, intervals: o.Intervals}, nil
 }
 
-// Run makes the queue if it does not exist, polls it and handles messages until ctx ends, and returns when all handlers have
-// returned: nil. It goes on through outages. An error says that the queue cannot be made for another reason than an outage. It may
-// be called again after it returned.
+// Run makes the queue if it does not exist, polls it and handles messages until ctx ends or Stop is called. It returns when all handlers have
+// returned: nil. It goes on through outages. An error says that the queue cannot be made, for another reason than an outage, or that
+// the client was closed. It may be called again after it returned.
 func (w *Worker) Run(ctx context.Context) error {
-	defer w.left.Wait()
-	if err := w.create(ctx); err != nil || ctx.Err() != nil {
+	polling, err := w.begin(ctx)
+	if err != nil {
+		return err
+	}
+	defer w.end()
+	if err := w.create(polling); err != nil || polling.Err() != nil {
 		return err
 	}
 	tell(w.opts.Events.Ready)
 	defer tell(w.opts.Events.Stopped)
+	defer w.left.Wait()
 	// The first poll that finds nothing waits the first interval.
-	for step := 0; ctx.Err() == nil; step++ {
-		if w.next(ctx) {
+	for step := 0; polling.Err() == nil; step++ {
+		found, err := w.next(ctx, polling)
+		if errors.Is(err, ErrClosed) {
+			return err
+		}
+		if found {
 			step = 0
 		}
-		if !sleep(ctx, w.opts.Intervals[min(step, len(w.opts.Intervals)-1)]) {
+		pause := w.interval(step)
+		if err != nil {
+			w.failed(err, nil)
+			pause = max(pause, retryFirst)
+		}
+		if !sleep(polling, pause) {
 			break
 		}
 	}
 	return nil
 }
 
+// Stop ends polling; Run returns when the handler under way has returned, whose context stays as it is. Without a Run it does nothing.
+func (w *Worker) Stop() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.stop != nil {
+		w.stop()
+	}
+}
+
+// ChangeIntervals sets WorkerOptions.Intervals; none means the default. They count from the next wait on.
+func (w *Worker) ChangeIntervals(intervals ...time.Duration) error {
+	o := WorkerOptions{Intervals: intervals}.withDefaults()
+	if err := o.validate(); err != nil {
+		return fmt.Errorf("rsmq: worker of %q: %w", w.queue, err)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.intervals = o.Intervals
+	return nil
+}
+
+func (w *Worker) interval(step int) time.Duration {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.intervals[min(step, len(w.intervals)-1)]
+}
+
+// begin returns the context of the polls: it ends with ctx, or by Stop.
+func (w *Worker) begin(ctx context.Context) (context.Context, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.stop != nil {
+		return nil, ErrRunning
+	}
+	ctx, w.stop = context.WithCancel(ctx)
+	return ctx, nil
+}
+
+func (w *Worker) end() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.stop()
+	w.stop = nil
+}
+
 // create makes the queue, trying again while Redis is away.
 func (w *Worker) create(ctx context.Context) error {
-	for wait := 50 * time.Millisecond; ; wait = min(2*wait, 5*time.Second) {
+	for wait := retryFirst; ; wait = min(2*wait, retryMost) {
 		err := w.client.CreateQueue(ctx, w.queue, QueueOptions{})
 		if err == nil || errors.Is(err, ErrQueueExists) || ctx.Err() != nil {
 			return nil
 		}
-		if refused(err) {
+		if lasting(err) {
 			return err
 		}
 		w.failed(err, nil)
@@ -153,28 +206,27 @@ func (w *Worker) create(ctx context.Context) error {
 	}
 }
 
-// next polls once, and handles what it finds.
-func (w *Worker) next(ctx context.Context) (found bool) {
-	m, ok, err := w.client.ReceiveMessage(ctx, w.queue, ReceiveOptions{VisibilityTimeout: &w.opts.Invisible})
-	if err != nil {
-		if ctx.Err() == nil {
-			w.failed(err, nil)
-		}
-		return false
+// next polls once, and handles what it finds. The end of polling does not end a receive under way, whose message would stay hidden; it is given
+// back.
+func (w *Worker) next(ctx, polling context.Context) (found bool, err error) {
+	m, ok, err := w.client.ReceiveMessage(context.WithoutCancel(ctx), w.queue, ReceiveOptions{VisibilityTimeout: &w.opts.Invisible})
+	if err != nil || !ok {
+		return false, err
 	}
-	if !ok {
-		return false
+	if polling.Err() != nil {
+		_, err := w.client.hide(context.WithoutCancel(ctx), w.queue, m.ID, 0)
+		return true, err
 	}
 	tellOf(w.opts.Events.Data, m)
 	if w.exceeded(m) {
 		tellOf(w.opts.Events.Exceeded, m)
 		w.delete(ctx, m)
 		if !w.opts.NodeCompatible {
-			return true
+			return true, nil
 		}
 	}
 	w.work(ctx, m)
-	return true
+	return true, nil
 }
 
 func (w *Worker) exceeded(m Message) bool {
@@ -235,9 +287,7 @@ func (w *Worker) settle(ctx context.Context, m Message, err error) {
 
 // delete deletes a message, also when the worker is just being stopped: it was handled.
 func (w *Worker) delete(ctx context.Context, m Message) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), commandTimeout)
-	defer cancel()
-	if _, err := w.client.deletePage(ctx, w.client.keys(w.queue), []string{m.ID}); err != nil {
+	if _, err := w.client.deletePage(context.WithoutCancel(ctx), w.client.keys(w.queue), []string{m.ID}); err != nil {
 		w.failed(failed("delete from", w.queue, err, true), &m)
 		return
 	}
@@ -263,35 +313,4 @@ func (w *Worker) Send(ctx context.Context, body string, delay *time.Duration) (s
 		tellOf(w.opts.Events.New, id)
 	}
 	return id, err
-}
-
-func (w *Worker) failed(err error, m *Message) {
-	if w.opts.Events.Error != nil {
-		w.opts.Events.Error(err, m)
-	}
-}
-
-// tell calls an event that somebody listens to.
-func tell(event func()) {
-	if event != nil {
-		event()
-	}
-}
-
-func tellOf[T any](event func(T), about T) {
-	if event != nil {
-		event(about)
-	}
-}
-
-// sleep waits; false when ctx has ended.
-func sleep(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return ctx.Err() == nil
-	case <-ctx.Done():
-		return false
-	}
 }

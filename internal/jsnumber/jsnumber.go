@@ -4,12 +4,13 @@ package jsnumber
 import (
 	"strconv"
 	"strings"
+	"unicode"
 )
 
 // Parse returns the decimal integer that text begins with, after white space: "30abc" is 30, "1.9" is 1. ok is false where there is
 // none. What does not fit is the largest or smallest there is.
 func Parse(text string) (n int64, ok bool) {
-	text = strings.TrimLeft(text, " \t\n\v\f\r\u00a0\u2028\u2029\ufeff")
+	text = strings.TrimLeftFunc(text, isSpace)
 	end := 0
 	for end < len(text) && (isDigit(text[end]) || end == 0 && (text[end] == '-' || text[end] == '+')) {
 		end++
@@ -19,6 +20,11 @@ func Parse(text string) (n int64, ok bool) {
 	}
 	n, _ = strconv.ParseInt(text[:end], 10, 64) // out of range: the bound
 	return n, true
+}
+
+// isSpace reports what JavaScript takes for white space.
+func isSpace(r rune) bool {
+	return unicode.Is(unicode.Zs, r) || strings.ContainsRune("\t\n\v\f\r\u2028\u2029\ufeff", r)
 }
 
 func isDigit(b byte) bool { return b >= '0' && b <= '9' }

@@ -3,7 +3,7 @@
 -- KEYS 1 Hash     the queue's attributes and bodies
 -- KEYS 2 Messages zset of message ids
 -- ARGV 1 clock string pinned time; empty = the server's
--- ARGV 2 vt int       ms that they are hidden; -1 = as the queue says
+-- ARGV 2 vt int       ms that they are hidden; -1 = as the queue says; -2 = one that is out of range
 -- ARGV 3 count int    how many at most; fewer when 1 MiB was read
 -- RETURNS - the status, ms until the next one is visible (-1 = none), then four items per message: id, body (nil = it has none), how often it was
 --   received, ms of the first time (empty = not known)
@@ -17,11 +17,11 @@ local queue = lookup(hash)
 if not queue then
   return {1, -1}
 end
-if vt < 0 then
+if vt == -1 then
   vt = span(queue.vt)
-  if not vt then
-    return {2, -1}
-  end
+end
+if not vt or vt < 0 then
+  return {2, -1}
 end
 
 local now = millis(clock(ARGV[1]))

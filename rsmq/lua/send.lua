@@ -6,10 +6,10 @@
 -- KEYS 1 Hash     the queue's attributes and bodies
 -- KEYS 2 Messages zset of message ids
 -- ARGV 1 clock string   pinned time; empty = the server's
--- ARGV 2 delay int      ms; -1 = as the queue says
+-- ARGV 2 delay int      ms; -1 = as the queue says; -2 = one that is out of range
 -- ARGV 3 channel string where to announce; empty = nowhere
--- ARGV 4... messages strings three per message: length in UTF-16 code units, random part of its id, body
--- RETURNS - the status, then the id of each message; or, with status 3, which message is too long, from 0
+-- ARGV 4... messages strings three per message: length in UTF-16 code units (-1 = it is no text), random part of its id, body
+-- RETURNS - the status, then the id of each message
 -- INCLUDE queue
 
 local hash, set = KEYS[1], KEYS[2]
@@ -20,11 +20,11 @@ if not queue then
   return {1}
 end
 demand(set, 'zset')
-if delay < 0 then
+if delay == -1 then
   delay = span(queue.delay)
-  if not delay then
-    return {2}
-  end
+end
+if not delay or delay < 0 then
+  return {2}
 end
 
 local DIGITS = '0123456789abcdefghijklmnopqrstuvwxyz'
@@ -40,11 +40,13 @@ local function base36(n)
 end
 
 local limit = integer(queue.maxsize)
-if limit and limit ~= -1 then
-  for i = 4, #ARGV, 3 do
-    if tonumber(ARGV[i]) > limit then
-      return {3, (i - 4) / 3}
-    end
+for i = 4, #ARGV, 3 do
+  local length = tonumber(ARGV[i])
+  if length < 0 then
+    return {3}
+  end
+  if limit and limit ~= -1 and length > limit then
+    return {4}
   end
 end
 
