@@ -8,8 +8,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/xstreamq/xstreamq/internal/redistest"
 )
 
 // Messages of one call keep their order, within one microsecond too, and in every page.
@@ -140,40 +138,6 @@ func TestWait(t *testing.T) {
 			t.Error(err)
 		}
 	})
-}
-
-// Subscribe hears what is sent in real time.
-func TestSubscribe(t *testing.T) {
-	t.Parallel()
-	c := fresh(t, Config{Realtime: true})
-	create(t, c, "q", QueueOptions{})
-	ctx, cancel := context.WithCancel(t.Context())
-	heard := make(chan int64, 100)
-	ended := make(chan error)
-	go func() { ended <- c.Subscribe(ctx, "q", func(n int64) { heard <- n }) }()
-	redistest.WaitFor(t, 10*time.Second, "the subscription", func() bool { return numsub(t, c) > 0 })
-	send(t, c, "q", "a", "b")
-	send(t, c, "q", "c")
-	if first, second := <-heard, <-heard; first != 2 || second != 3 {
-		t.Errorf("heard %d and %d", first, second)
-	}
-	cancel()
-	if err := <-ended; !errors.Is(err, context.Canceled) {
-		t.Error(err)
-	}
-}
-
-func numsub(t *testing.T, c *Client) int64 {
-	t.Helper()
-	reply, err := run(t, c, "PUBSUB", "NUMSUB", c.channel("q")).ToArray()
-	if err != nil || len(reply) != 2 {
-		t.Fatal(reply, err)
-	}
-	n, err := reply[1].AsInt64()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return n
 }
 
 // A send that races DeleteQueue is stored in a queue, or refused; nothing is left behind.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -93,19 +94,16 @@ func lasting(err error) bool {
 	return true
 }
 
+// wrapped is what Redis 6.2 puts before that which a command in a script answered.
+var wrapped = regexp.MustCompile(`^Error running script .*@user_script: ?\d+: -?`)
+
 // redisCode is the first word of a Redis error. ERR stands for those that have no code of their own.
 func redisCode(err error) string {
 	var re *rueidis.RedisError // IsRedisErr does not look into an error that was wrapped
 	if !errors.As(err, &re) || re.IsNil() {
 		return ""
 	}
-	text := re.Error()
-	// Redis 6.2 wraps what a command in a script answered: Error running script (call to f_...): @user_script:1: OOM ...
-	if _, wrapped, ok := strings.Cut(text, "@user_script:"); ok && strings.HasPrefix(text, "Error running script") {
-		if _, inner, ok := strings.Cut(wrapped, ": "); ok {
-			text = inner
-		}
-	}
+	text := wrapped.ReplaceAllString(re.Error(), "")
 	code, _, _ := strings.Cut(text, " ")
 	if code != strings.ToUpper(code) {
 		return "ERR" // rueidis takes it off

@@ -68,9 +68,8 @@ func Open(rawURL string, cfg Config) (*Client, error) {
 	}
 	shut := sync.OnceFunc(func() {
 		end()
-		defer cut()
-		defer time.AfterFunc(closeTimeout, cut).Stop()
-		rc.Close()
+		time.AfterFunc(closeTimeout, cut)
+		rc.Close() // that of a cluster only begins it
 	})
 	c, err := New(rc, cfg)
 	if err != nil {

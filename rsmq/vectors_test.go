@@ -121,3 +121,13 @@ func masked(text string, ids []string) string {
 	}
 	return text
 }
+
+// untypable is how many steps of a scenario have arguments that a typed language cannot pass.
+func untypable(s scenario) (n int) {
+	for _, st := range s.Steps {
+		if st.NA {
+			n++
+		}
+	}
+	return n
+}

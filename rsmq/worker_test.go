@@ -32,6 +32,14 @@ func working(t *testing.T, c *Client, handle Handler, o WorkerOptions) {
 	})
 }
 
+// handInto is a handler that passes its messages on.
+func handInto(handled chan<- Message) Handler {
+	return func(_ context.Context, m Message) error {
+		handled <- m
+		return nil
+	}
+}
+
 // A message is deleted after success; kept after ErrKeep, an error, a panic and Goexit, all but the first of which are reported.
 func TestWorkerVerdicts(t *testing.T) {
 	t.Parallel()
