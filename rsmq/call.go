@@ -1,8 +1,6 @@
 package rsmq
 
-import (
-	"context"
-)
+import "context"
 
 // unsentError is why a call was not sent.
 type unsentError struct{ error }
@@ -13,22 +11,15 @@ func (e *unsentError) Unwrap() error { return e.error }
 // a dial that another one began, which does not notice the end of its own context. run may still run then.
 func call[T any](ctx context.Context, c *Client, run func(context.Context) (T, error)) (T, error) {
 	var none T
-	switch {
-	case c.closed.Err() != nil:
-		return none, &unsentError{ErrClosed}
-	case ctx.Err() != nil:
-		return none, &unsentError{context.Cause(ctx)}
+	if err := c.unsendable(ctx); err != nil {
+		return none, err
 	}
 	ctx, cancel := bounded(ctx)
-	type answer struct {
-		value T
-		err   error
-	}
-	answered := make(chan answer, 1)
+	answered := make(chan outcome[T], 1)
 	go func() {
 		defer cancel()
 		v, err := run(ctx)
-		answered <- answer{v, err}
+		answered <- outcome[T]{v, err}
 	}()
 	select {
 	case a := <-answered:
@@ -42,6 +33,26 @@ func call[T any](ctx context.Context, c *Client, run func(context.Context) (T, e
 			return none, context.Cause(ctx)
 		}
 	}
+}
+
+// share is call for an operation that may share its call with others.
+func share[K comparable, T, R any](ctx context.Context, c *Client, with *combiner[K, T, R], key K, item T) (R, error) {
+	var none R
+	if err := c.unsendable(ctx); err != nil {
+		return none, err
+	}
+	return with.do(ctx, key, item)
+}
+
+// unsendable is why nothing can be sent, or nil.
+func (c *Client) unsendable(ctx context.Context) error {
+	switch {
+	case c.closed.Err() != nil:
+		return &unsentError{ErrClosed}
+	case ctx.Err() != nil:
+		return &unsentError{context.Cause(ctx)}
+	}
+	return nil
 }
 
 // bounded gives a context without a deadline one.

@@ -15,7 +15,7 @@ func TestBatchesKeepOrder(t *testing.T) {
 	t.Parallel()
 	c := fresh(t, Config{})
 	create(t, c, "q", QueueOptions{})
-	bodies := make([]string, 2*sendPage+50)
+	bodies := make([]string, 2*sendMost+50)
 	for i := range bodies {
 		bodies[i] = fmt.Sprint(i)
 	}

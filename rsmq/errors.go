@@ -59,10 +59,12 @@ func invalidValue(what, bounds string) error {
 	return &Error{ErrInvalidValue.Name, what + " must be between " + bounds}
 }
 
-// failed wraps the error of a command that may have changed something. queue is empty for one that is of no queue.
+// failed wraps the error of an operation, but for those of this package, which say all. queue is empty for one that is of no queue; changes: it
+// may have changed something.
 func failed(op, queue string, err error, changes bool) error {
-	if err == nil {
-		return nil
+	var ours *Error
+	if err == nil || errors.As(err, &ours) {
+		return err
 	}
 	if queue != "" {
 		op += " " + strconv.Quote(queue)

@@ -10,12 +10,12 @@ import (
 )
 
 // attributesSHA is the SHA1 of attributesSource, by which a server knows the script.
-const attributesSHA = "8f00fde7b6d621e4e5bffe40502461826ced7a98"
+const attributesSHA = "3036300297725a6ee3cc8b5e1f5e744a1bead40c"
 
 // attributesSource is lua/attributes.lua with its includes, without comments.
 const attributesSource = `local function clock(pinned)
-  local s, us = string.match(pinned, '^(%d+) (%d+)$')
-  if s then
+  if pinned ~= '' then
+    local s, us = string.match(pinned, '^(%d+) (%d+)$')
     return tonumber(s), tonumber(us)
   end
   local t = redis.call('TIME')
@@ -27,25 +27,9 @@ end
 local function whole(n)
   return string.format('%.0f', n)
 end
-local function demand(key, want)
-  local is = redis.call('TYPE', key)
-  if type(is) == 'table' then
-    is = is.ok
-  end
-  if is ~= 'none' and is ~= want then
-    error('WRONGTYPE key ' .. key .. ' holds a ' .. is .. ', not a ' .. want, 0)
-  end
-end
 local function integer(text)
   local n = text and string.match(text, '^%s*([+-]?%d+)')
   return n and tonumber(n)
-end
-local function lookup(hash)
-  local q = redis.call('HMGET', hash, 'vt', 'delay', 'maxsize')
-  if q[1] and q[2] and q[3] then
-    return {vt = q[1], delay = q[2], maxsize = q[3]}
-  end
-  return nil
 end
 local function span(text)
   local n = integer(text)
@@ -53,6 +37,13 @@ local function span(text)
     return n * 1000
   end
   return nil
+end
+local function counter(text)
+  local n = tonumber(text or 0)
+  if not n or n % 1 ~= 0 or n >= 2 ^ 53 or n <= -2 ^ 53 then
+    error('ERR a counter of the queue is not an integer', 0)
+  end
+  return n
 end
 local function attributes(hash, set, pinned)
   local a = redis.call('HMGET', hash, 'vt', 'delay', 'maxsize', 'totalrecv', 'totalsent', 'created', 'modified')
@@ -93,12 +84,21 @@ func runAttributes(ctx context.Context, c rueidis.Client, k keySet, a attributes
 }
 
 // configureSHA is the SHA1 of configureSource, by which a server knows the script.
-const configureSHA = "d036ca3f667653021aa7a66a12ef47c17ac5e983"
+const configureSHA = "79ed014c75d217e03f4c3bddc49164360d3d6407"
 
 // configureSource is lua/configure.lua with its includes, without comments.
-const configureSource = `local function clock(pinned)
-  local s, us = string.match(pinned, '^(%d+) (%d+)$')
-  if s then
+const configureSource = `local function demand(key, want)
+  local is = redis.call('TYPE', key)
+  if type(is) == 'table' then
+    is = is.ok
+  end
+  if is ~= 'none' and is ~= want then
+    error('WRONGTYPE key ' .. key .. ' holds a ' .. is .. ', not a ' .. want, 0)
+  end
+end
+local function clock(pinned)
+  if pinned ~= '' then
+    local s, us = string.match(pinned, '^(%d+) (%d+)$')
     return tonumber(s), tonumber(us)
   end
   local t = redis.call('TIME')
@@ -110,25 +110,9 @@ end
 local function whole(n)
   return string.format('%.0f', n)
 end
-local function demand(key, want)
-  local is = redis.call('TYPE', key)
-  if type(is) == 'table' then
-    is = is.ok
-  end
-  if is ~= 'none' and is ~= want then
-    error('WRONGTYPE key ' .. key .. ' holds a ' .. is .. ', not a ' .. want, 0)
-  end
-end
 local function integer(text)
   local n = text and string.match(text, '^%s*([+-]?%d+)')
   return n and tonumber(n)
-end
-local function lookup(hash)
-  local q = redis.call('HMGET', hash, 'vt', 'delay', 'maxsize')
-  if q[1] and q[2] and q[3] then
-    return {vt = q[1], delay = q[2], maxsize = q[3]}
-  end
-  return nil
 end
 local function span(text)
   local n = integer(text)
@@ -136,6 +120,13 @@ local function span(text)
     return n * 1000
   end
   return nil
+end
+local function counter(text)
+  local n = tonumber(text or 0)
+  if not n or n % 1 ~= 0 or n >= 2 ^ 53 or n <= -2 ^ 53 then
+    error('ERR a counter of the queue is not an integer', 0)
+  end
+  return n
 end
 local function attributes(hash, set, pinned)
   local a = redis.call('HMGET', hash, 'vt', 'delay', 'maxsize', 'totalrecv', 'totalsent', 'created', 'modified')
@@ -149,7 +140,8 @@ local function attributes(hash, set, pinned)
   return a
 end
 local hash = KEYS[1]
-if not lookup(hash) then
+local queue = redis.call('HMGET', hash, 'vt', 'delay', 'maxsize')
+if not (queue[1] and queue[2] and queue[3]) then
   return {}
 end
 demand(KEYS[2], 'zset')
@@ -191,12 +183,21 @@ func runConfigure(ctx context.Context, c rueidis.Client, k keySet, a configureAr
 }
 
 // createSHA is the SHA1 of createSource, by which a server knows the script.
-const createSHA = "d8473969468306978c8d3f6d4ab38e5e84425c3f"
+const createSHA = "820336c4f5017186f7cb902489f4138c10eb05c7"
 
 // createSource is lua/create.lua with its includes, without comments.
-const createSource = `local function clock(pinned)
-  local s, us = string.match(pinned, '^(%d+) (%d+)$')
-  if s then
+const createSource = `local function demand(key, want)
+  local is = redis.call('TYPE', key)
+  if type(is) == 'table' then
+    is = is.ok
+  end
+  if is ~= 'none' and is ~= want then
+    error('WRONGTYPE key ' .. key .. ' holds a ' .. is .. ', not a ' .. want, 0)
+  end
+end
+local function clock(pinned)
+  if pinned ~= '' then
+    local s, us = string.match(pinned, '^(%d+) (%d+)$')
     return tonumber(s), tonumber(us)
   end
   local t = redis.call('TIME')
@@ -208,25 +209,9 @@ end
 local function whole(n)
   return string.format('%.0f', n)
 end
-local function demand(key, want)
-  local is = redis.call('TYPE', key)
-  if type(is) == 'table' then
-    is = is.ok
-  end
-  if is ~= 'none' and is ~= want then
-    error('WRONGTYPE key ' .. key .. ' holds a ' .. is .. ', not a ' .. want, 0)
-  end
-end
 local function integer(text)
   local n = text and string.match(text, '^%s*([+-]?%d+)')
   return n and tonumber(n)
-end
-local function lookup(hash)
-  local q = redis.call('HMGET', hash, 'vt', 'delay', 'maxsize')
-  if q[1] and q[2] and q[3] then
-    return {vt = q[1], delay = q[2], maxsize = q[3]}
-  end
-  return nil
 end
 local function span(text)
   local n = integer(text)
@@ -234,6 +219,13 @@ local function span(text)
     return n * 1000
   end
   return nil
+end
+local function counter(text)
+  local n = tonumber(text or 0)
+  if not n or n % 1 ~= 0 or n >= 2 ^ 53 or n <= -2 ^ 53 then
+    error('ERR a counter of the queue is not an integer', 0)
+  end
+  return n
 end
 local hash, queues = KEYS[1], KEYS[2]
 demand(hash, 'hash')
@@ -294,58 +286,16 @@ func runCreate(ctx context.Context, c rueidis.Client, k keySet, a createArgs) ru
 }
 
 // deleteSHA is the SHA1 of deleteSource, by which a server knows the script.
-const deleteSHA = "fa97cd1e3b2b86cdcafee428d3fb3beeb339be36"
+const deleteSHA = "f4cdac1f9f0eea64a695d413774e3a26f077f9bc"
 
 // deleteSource is lua/delete.lua with its includes, without comments.
-const deleteSource = `local function clock(pinned)
-  local s, us = string.match(pinned, '^(%d+) (%d+)$')
-  if s then
-    return tonumber(s), tonumber(us)
-  end
-  local t = redis.call('TIME')
-  return tonumber(t[1]), tonumber(t[2])
-end
-local function millis(s, us)
-  return s * 1000 + math.floor(us / 1000)
-end
-local function whole(n)
-  return string.format('%.0f', n)
-end
-local function demand(key, want)
-  local is = redis.call('TYPE', key)
-  if type(is) == 'table' then
-    is = is.ok
-  end
-  if is ~= 'none' and is ~= want then
-    error('WRONGTYPE key ' .. key .. ' holds a ' .. is .. ', not a ' .. want, 0)
-  end
-end
-local function integer(text)
-  local n = text and string.match(text, '^%s*([+-]?%d+)')
-  return n and tonumber(n)
-end
-local function lookup(hash)
-  local q = redis.call('HMGET', hash, 'vt', 'delay', 'maxsize')
-  if q[1] and q[2] and q[3] then
-    return {vt = q[1], delay = q[2], maxsize = q[3]}
-  end
-  return nil
-end
-local function span(text)
-  local n = integer(text)
-  if n and n >= 0 and n <= 9999999 then
-    return n * 1000
-  end
-  return nil
-end
-local hash, set = KEYS[1], KEYS[2]
-demand(hash, 'hash')
-demand(set, 'zset')
+const deleteSource = `local hash, set = KEYS[1], KEYS[2]
+redis.call('ZCARD', set)
 local out = {}
 for i = 1, #ARGV do
   local id = ARGV[i]
-  local listed = redis.call('ZREM', set, id)
   local stored = redis.call('HDEL', hash, id, id .. ':rc', id .. ':fr')
+  local listed = redis.call('ZREM', set, id)
   out[i] = (listed == 1 and stored > 0) and 1 or 0
 end
 return out
@@ -376,24 +326,10 @@ func runDelete(ctx context.Context, c rueidis.Client, k keySet, a deleteArgs) ru
 }
 
 // dropSHA is the SHA1 of dropSource, by which a server knows the script.
-const dropSHA = "6b2eaa186a59bcf48a229922f22aa46e478ea844"
+const dropSHA = "6fe8307b1c121976e6a75e4639e389c7396af497"
 
 // dropSource is lua/drop.lua with its includes, without comments.
-const dropSource = `local function clock(pinned)
-  local s, us = string.match(pinned, '^(%d+) (%d+)$')
-  if s then
-    return tonumber(s), tonumber(us)
-  end
-  local t = redis.call('TIME')
-  return tonumber(t[1]), tonumber(t[2])
-end
-local function millis(s, us)
-  return s * 1000 + math.floor(us / 1000)
-end
-local function whole(n)
-  return string.format('%.0f', n)
-end
-local function demand(key, want)
+const dropSource = `local function demand(key, want)
   local is = redis.call('TYPE', key)
   if type(is) == 'table' then
     is = is.ok
@@ -401,24 +337,6 @@ local function demand(key, want)
   if is ~= 'none' and is ~= want then
     error('WRONGTYPE key ' .. key .. ' holds a ' .. is .. ', not a ' .. want, 0)
   end
-end
-local function integer(text)
-  local n = text and string.match(text, '^%s*([+-]?%d+)')
-  return n and tonumber(n)
-end
-local function lookup(hash)
-  local q = redis.call('HMGET', hash, 'vt', 'delay', 'maxsize')
-  if q[1] and q[2] and q[3] then
-    return {vt = q[1], delay = q[2], maxsize = q[3]}
-  end
-  return nil
-end
-local function span(text)
-  local n = integer(text)
-  if n and n >= 0 and n <= 9999999 then
-    return n * 1000
-  end
-  return nil
 end
 demand(KEYS[3], 'set')
 local found = redis.call('UNLINK', KEYS[1], KEYS[2])
@@ -452,12 +370,12 @@ func runDrop(ctx context.Context, c rueidis.Client, k keySet, a dropArgs) rueidi
 }
 
 // extendSHA is the SHA1 of extendSource, by which a server knows the script.
-const extendSHA = "43be0b7405d33aac373b279789313180338f5c00"
+const extendSHA = "b531effa7235801318e60c89db126d05e51f7474"
 
 // extendSource is lua/extend.lua with its includes, without comments.
 const extendSource = `local function clock(pinned)
-  local s, us = string.match(pinned, '^(%d+) (%d+)$')
-  if s then
+  if pinned ~= '' then
+    local s, us = string.match(pinned, '^(%d+) (%d+)$')
     return tonumber(s), tonumber(us)
   end
   local t = redis.call('TIME')
@@ -469,25 +387,9 @@ end
 local function whole(n)
   return string.format('%.0f', n)
 end
-local function demand(key, want)
-  local is = redis.call('TYPE', key)
-  if type(is) == 'table' then
-    is = is.ok
-  end
-  if is ~= 'none' and is ~= want then
-    error('WRONGTYPE key ' .. key .. ' holds a ' .. is .. ', not a ' .. want, 0)
-  end
-end
 local function integer(text)
   local n = text and string.match(text, '^%s*([+-]?%d+)')
   return n and tonumber(n)
-end
-local function lookup(hash)
-  local q = redis.call('HMGET', hash, 'vt', 'delay', 'maxsize')
-  if q[1] and q[2] and q[3] then
-    return {vt = q[1], delay = q[2], maxsize = q[3]}
-  end
-  return nil
 end
 local function span(text)
   local n = integer(text)
@@ -496,8 +398,16 @@ local function span(text)
   end
   return nil
 end
+local function counter(text)
+  local n = tonumber(text or 0)
+  if not n or n % 1 ~= 0 or n >= 2 ^ 53 or n <= -2 ^ 53 then
+    error('ERR a counter of the queue is not an integer', 0)
+  end
+  return n
+end
 local set, id = KEYS[2], ARGV[2]
-if not lookup(KEYS[1]) then
+local queue = redis.call('HMGET', KEYS[1], 'vt', 'delay', 'maxsize')
+if not (queue[1] and queue[2] and queue[3]) then
   return 2
 end
 if not redis.call('ZSCORE', set, id) then
@@ -548,12 +458,12 @@ func runExtend(ctx context.Context, c rueidis.Client, k keySet, a extendArgs) ru
 }
 
 // popSHA is the SHA1 of popSource, by which a server knows the script.
-const popSHA = "6ca8644a8ca57677c2985111f7269d123352e6a7"
+const popSHA = "5407cfadd82d5c24888a2fa407e7218e320f5bd4"
 
 // popSource is lua/pop.lua with its includes, without comments.
 const popSource = `local function clock(pinned)
-  local s, us = string.match(pinned, '^(%d+) (%d+)$')
-  if s then
+  if pinned ~= '' then
+    local s, us = string.match(pinned, '^(%d+) (%d+)$')
     return tonumber(s), tonumber(us)
   end
   local t = redis.call('TIME')
@@ -565,25 +475,9 @@ end
 local function whole(n)
   return string.format('%.0f', n)
 end
-local function demand(key, want)
-  local is = redis.call('TYPE', key)
-  if type(is) == 'table' then
-    is = is.ok
-  end
-  if is ~= 'none' and is ~= want then
-    error('WRONGTYPE key ' .. key .. ' holds a ' .. is .. ', not a ' .. want, 0)
-  end
-end
 local function integer(text)
   local n = text and string.match(text, '^%s*([+-]?%d+)')
   return n and tonumber(n)
-end
-local function lookup(hash)
-  local q = redis.call('HMGET', hash, 'vt', 'delay', 'maxsize')
-  if q[1] and q[2] and q[3] then
-    return {vt = q[1], delay = q[2], maxsize = q[3]}
-  end
-  return nil
 end
 local function span(text)
   local n = integer(text)
@@ -592,39 +486,69 @@ local function span(text)
   end
   return nil
 end
-local function visible(set, now, count)
-  return redis.call('ZRANGEBYSCORE', set, '-inf', whole(now), 'LIMIT', 0, count)
-end
-local function receive(hash, id, now, keep)
-  redis.call('HINCRBY', hash, 'totalrecv', 1)
-  local body = redis.call('HGET', hash, id)
-  local rc = redis.call('HINCRBY', hash, id .. ':rc', 1)
-  local first = whole(now)
-  if rc > 1 then
-    first = redis.call('HGET', hash, id .. ':fr') or ''
-  elseif keep then
-    redis.call('HSET', hash, id .. ':fr', first)
+local function counter(text)
+  local n = tonumber(text or 0)
+  if not n or n % 1 ~= 0 or n >= 2 ^ 53 or n <= -2 ^ 53 then
+    error('ERR a counter of the queue is not an integer', 0)
   end
-  return body, rc, first
+  return n
+end
+local BYTES = 1048576
+local function look(hash, set, count)
+  local rows = redis.pcall('ZRANGE', set, 0, count - 1, 'WITHSCORES')
+  local id = rows[1] or ''
+  local queue = redis.call('HMGET', hash, 'vt', 'delay', 'maxsize', 'totalrecv', id, id .. ':rc', id .. ':fr')
+  if not (queue[1] and queue[2] and queue[3]) then
+    return nil
+  end
+  if rows.err then
+    error(rows.err, 0)
+  end
+  return rows, queue
+end
+local function deliver(hash, rows, queue, now)
+  local out, n, read = {0, -1}, 0, 0
+  local stamp = whole(now)
+  local body, rc, first = queue[5], queue[6], queue[7]
+  for i = 1, #rows, 2 do
+    local due = tonumber(rows[i + 1])
+    if due > now then
+      out[2] = math.ceil(due - now)
+      break
+    end
+    if read >= BYTES then
+      break
+    end
+    local id = rows[i]
+    if i > 1 then
+      local found = redis.call('HMGET', hash, id, id .. ':rc', id .. ':fr')
+      body, rc, first = found[1], found[2], found[3]
+    end
+    rc = counter(rc) + 1
+    out[2 * i + 1], out[2 * i + 2], out[2 * i + 3], out[2 * i + 4] = id, body, rc, rc == 1 and stamp or first or ''
+    n, read = n + 1, read + (body and #body or 0)
+  end
+  return out, n
 end
 local hash, set = KEYS[1], KEYS[2]
-if not lookup(hash) then
+local rows, queue = look(hash, set, ARGV[2])
+if not rows then
   return {1, -1}
 end
-local now = millis(clock(ARGV[1]))
-local out, read = {0, -1}, 0
-local ids = visible(set, now, tonumber(ARGV[2]))
-for i = 1, #ids do
-  local body, rc, first = receive(hash, ids[i], now, false)
-  redis.call('ZREM', set, ids[i])
-  redis.call('HDEL', hash, ids[i], ids[i] .. ':rc', ids[i] .. ':fr')
-  local n = #out
-  out[n + 1], out[n + 2], out[n + 3], out[n + 4] = ids[i], body, rc, first
-  read = read + (body and #body or 0)
-  if read >= 1048576 then
-    break
-  end
+local received = counter(queue[4])
+local out, n = deliver(hash, rows, queue, millis(clock(ARGV[1])))
+if n == 0 then
+  return out
 end
+local fields, ids = {}, {}
+for i = 1, n do
+  local id = out[4 * i - 1]
+  ids[i] = id
+  fields[3 * i - 2], fields[3 * i - 1], fields[3 * i] = id, id .. ':rc', id .. ':fr'
+end
+redis.call('HSET', hash, 'totalrecv', received + n)
+redis.call('HDEL', hash, unpack(fields))
+redis.call('ZREM', set, unpack(ids))
 return out
 `
 
@@ -655,12 +579,12 @@ func runPop(ctx context.Context, c rueidis.Client, k keySet, a popArgs) rueidis.
 }
 
 // receiveSHA is the SHA1 of receiveSource, by which a server knows the script.
-const receiveSHA = "1c172f128eb9bb55cf681e544f810a252f47b5fe"
+const receiveSHA = "b2a28b0c268b5d616f6ec41bbd7203b437cec6fc"
 
 // receiveSource is lua/receive.lua with its includes, without comments.
 const receiveSource = `local function clock(pinned)
-  local s, us = string.match(pinned, '^(%d+) (%d+)$')
-  if s then
+  if pinned ~= '' then
+    local s, us = string.match(pinned, '^(%d+) (%d+)$')
     return tonumber(s), tonumber(us)
   end
   local t = redis.call('TIME')
@@ -672,25 +596,9 @@ end
 local function whole(n)
   return string.format('%.0f', n)
 end
-local function demand(key, want)
-  local is = redis.call('TYPE', key)
-  if type(is) == 'table' then
-    is = is.ok
-  end
-  if is ~= 'none' and is ~= want then
-    error('WRONGTYPE key ' .. key .. ' holds a ' .. is .. ', not a ' .. want, 0)
-  end
-end
 local function integer(text)
   local n = text and string.match(text, '^%s*([+-]?%d+)')
   return n and tonumber(n)
-end
-local function lookup(hash)
-  local q = redis.call('HMGET', hash, 'vt', 'delay', 'maxsize')
-  if q[1] and q[2] and q[3] then
-    return {vt = q[1], delay = q[2], maxsize = q[3]}
-  end
-  return nil
 end
 local function span(text)
   local n = integer(text)
@@ -699,52 +607,80 @@ local function span(text)
   end
   return nil
 end
-local function visible(set, now, count)
-  return redis.call('ZRANGEBYSCORE', set, '-inf', whole(now), 'LIMIT', 0, count)
-end
-local function receive(hash, id, now, keep)
-  redis.call('HINCRBY', hash, 'totalrecv', 1)
-  local body = redis.call('HGET', hash, id)
-  local rc = redis.call('HINCRBY', hash, id .. ':rc', 1)
-  local first = whole(now)
-  if rc > 1 then
-    first = redis.call('HGET', hash, id .. ':fr') or ''
-  elseif keep then
-    redis.call('HSET', hash, id .. ':fr', first)
+local function counter(text)
+  local n = tonumber(text or 0)
+  if not n or n % 1 ~= 0 or n >= 2 ^ 53 or n <= -2 ^ 53 then
+    error('ERR a counter of the queue is not an integer', 0)
   end
-  return body, rc, first
+  return n
+end
+local BYTES = 1048576
+local function look(hash, set, count)
+  local rows = redis.pcall('ZRANGE', set, 0, count - 1, 'WITHSCORES')
+  local id = rows[1] or ''
+  local queue = redis.call('HMGET', hash, 'vt', 'delay', 'maxsize', 'totalrecv', id, id .. ':rc', id .. ':fr')
+  if not (queue[1] and queue[2] and queue[3]) then
+    return nil
+  end
+  if rows.err then
+    error(rows.err, 0)
+  end
+  return rows, queue
+end
+local function deliver(hash, rows, queue, now)
+  local out, n, read = {0, -1}, 0, 0
+  local stamp = whole(now)
+  local body, rc, first = queue[5], queue[6], queue[7]
+  for i = 1, #rows, 2 do
+    local due = tonumber(rows[i + 1])
+    if due > now then
+      out[2] = math.ceil(due - now)
+      break
+    end
+    if read >= BYTES then
+      break
+    end
+    local id = rows[i]
+    if i > 1 then
+      local found = redis.call('HMGET', hash, id, id .. ':rc', id .. ':fr')
+      body, rc, first = found[1], found[2], found[3]
+    end
+    rc = counter(rc) + 1
+    out[2 * i + 1], out[2 * i + 2], out[2 * i + 3], out[2 * i + 4] = id, body, rc, rc == 1 and stamp or first or ''
+    n, read = n + 1, read + (body and #body or 0)
+  end
+  return out, n
 end
 local hash, set = KEYS[1], KEYS[2]
-local vt, count = tonumber(ARGV[2]), tonumber(ARGV[3])
-local queue = lookup(hash)
-if not queue then
+local rows, queue = look(hash, set, ARGV[3])
+if not rows then
   return {1, -1}
 end
+local vt = tonumber(ARGV[2])
 if vt == -1 then
-  vt = span(queue.vt)
+  vt = span(queue[1])
 end
 if not vt or vt < 0 then
   return {2, -1}
 end
 local now = millis(clock(ARGV[1]))
-local out, read = {0, -1}, 0
-local ids = visible(set, now, count)
-for i = 1, #ids do
-  local body, rc, first = receive(hash, ids[i], now, true)
-  redis.call('ZADD', set, whole(now + vt), ids[i])
-  local n = #out
-  out[n + 1], out[n + 2], out[n + 3], out[n + 4] = ids[i], body, rc, first
-  read = read + (body and #body or 0)
-  if read >= 1048576 then
-    break
-  end
+local received = counter(queue[4])
+local out, n = deliver(hash, rows, queue, now)
+if n == 0 then
+  return out
 end
-if #ids == 0 then
-  local head = redis.call('ZRANGE', set, 0, 0, 'WITHSCORES')
-  if head[2] then
-    out[2] = math.max(0, math.ceil(tonumber(head[2]) - now))
+local due, fields, scores = whole(now + vt), {}, {}
+for i = 1, n do
+  local id, rc = out[4 * i - 1], out[4 * i + 1]
+  local at = #fields
+  fields[at + 1], fields[at + 2] = id .. ':rc', rc
+  if rc == 1 then
+    fields[at + 3], fields[at + 4] = id .. ':fr', out[4 * i + 2]
   end
+  scores[2 * i - 1], scores[2 * i] = due, id
 end
+redis.call('HSET', hash, 'totalrecv', received + n, unpack(fields))
+redis.call('ZADD', set, unpack(scores))
 return out
 `
 
@@ -772,18 +708,18 @@ type receiveArgs struct {
 //   - Messages: zset of message ids
 //
 // Replies:
-//   - the status, ms until the next one is visible (-1 = none), then four items per message: id, body (nil = it has none), how often it was received, ms of the first time (empty = not known)
+//   - the status, ms until the next one is visible (-1 = not known), then four items per message: id, body (nil = it has none), how often it was received, ms of the first time (empty = not known)
 func runReceive(ctx context.Context, c rueidis.Client, k keySet, a receiveArgs) rueidis.RedisResult {
 	return receiveScript.Exec(ctx, c, []string{k.Hash, k.Messages}, []string{a.Clock, strconv.FormatInt(a.Vt, 10), strconv.FormatInt(a.Count, 10)})
 }
 
 // sendSHA is the SHA1 of sendSource, by which a server knows the script.
-const sendSHA = "a6039f5be815d22b297820ce67a276cffdfc0d5f"
+const sendSHA = "115531bcd043972d25d5417608e31b71b4ad0e81"
 
 // sendSource is lua/send.lua with its includes, without comments.
 const sendSource = `local function clock(pinned)
-  local s, us = string.match(pinned, '^(%d+) (%d+)$')
-  if s then
+  if pinned ~= '' then
+    local s, us = string.match(pinned, '^(%d+) (%d+)$')
     return tonumber(s), tonumber(us)
   end
   local t = redis.call('TIME')
@@ -795,25 +731,9 @@ end
 local function whole(n)
   return string.format('%.0f', n)
 end
-local function demand(key, want)
-  local is = redis.call('TYPE', key)
-  if type(is) == 'table' then
-    is = is.ok
-  end
-  if is ~= 'none' and is ~= want then
-    error('WRONGTYPE key ' .. key .. ' holds a ' .. is .. ', not a ' .. want, 0)
-  end
-end
 local function integer(text)
   local n = text and string.match(text, '^%s*([+-]?%d+)')
   return n and tonumber(n)
-end
-local function lookup(hash)
-  local q = redis.call('HMGET', hash, 'vt', 'delay', 'maxsize')
-  if q[1] and q[2] and q[3] then
-    return {vt = q[1], delay = q[2], maxsize = q[3]}
-  end
-  return nil
 end
 local function span(text)
   local n = integer(text)
@@ -822,51 +742,63 @@ local function span(text)
   end
   return nil
 end
+local function counter(text)
+  local n = tonumber(text or 0)
+  if not n or n % 1 ~= 0 or n >= 2 ^ 53 or n <= -2 ^ 53 then
+    error('ERR a counter of the queue is not an integer', 0)
+  end
+  return n
+end
 local hash, set = KEYS[1], KEYS[2]
 local delay, channel = tonumber(ARGV[2]), ARGV[3]
-local queue = lookup(hash)
-if not queue then
+local queue = redis.call('HMGET', hash, 'vt', 'delay', 'maxsize', 'totalsent')
+if not (queue[1] and queue[2] and queue[3]) then
   return {1}
 end
-demand(set, 'zset')
 if delay == -1 then
-  delay = span(queue.delay)
+  delay = span(queue[2])
 end
 if not delay or delay < 0 then
   return {2}
 end
-local DIGITS = '0123456789abcdefghijklmnopqrstuvwxyz'
-local function base36(n)
-  local out = ''
-  while n > 0 do
-    local digit = n % 36
-    out = string.sub(DIGITS, digit + 1, digit + 1) .. out
-    n = (n - digit) / 36
-  end
-  return out
+local limit = integer(queue[3])
+if limit == -1 then
+  limit = nil
 end
-local limit = integer(queue.maxsize)
 for i = 4, #ARGV, 3 do
   local length = tonumber(ARGV[i])
   if length < 0 then
     return {3}
   end
-  if limit and limit ~= -1 and length > limit then
+  if limit and length > limit then
     return {4}
   end
 end
+local function base36(n)
+  local codes, at = {}, 11
+  repeat
+    local digit = n % 36
+    at = at - 1
+    codes[at] = digit < 10 and 48 + digit or 87 + digit
+    n = (n - digit) / 36
+  until n == 0
+  return string.char(unpack(codes, at, 10))
+end
 local s, us = clock(ARGV[1])
 local stamp, due = s * 1000000 + us, whole(millis(s, us) + delay)
-local out = {0}
-redis.call('HINCRBY', hash, 'totalsent', (#ARGV - 3) / 3)
+local sent = counter(queue[4])
+local out, scores, fields = {0}, {}, {}
 for i = 4, #ARGV, 3 do
   local id = base36(stamp + #out - 1) .. ARGV[i + 1]
-  redis.call('ZADD', set, due, id)
-  redis.call('HSET', hash, id, ARGV[i + 2])
+  local n = #scores
+  scores[n + 1], scores[n + 2] = due, id
+  fields[n + 1], fields[n + 2] = id, ARGV[i + 2]
   out[#out + 1] = id
 end
+redis.call('ZADD', set, unpack(scores))
+redis.call('HSET', hash, 'totalsent', sent + #out - 1, unpack(fields))
 if channel ~= '' then
-  redis.pcall('PUBLISH', channel, whole(redis.call('ZCARD', set)))
+  redis.pcall('PUBLISH', channel, redis.call('ZCARD', set))
 end
 return out
 `

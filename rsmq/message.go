@@ -7,8 +7,28 @@ import (
 
 // DeleteMessage deletes a message, whoever holds it, and reports whether it was there.
 func (c *Client) DeleteMessage(ctx context.Context, queue, id string) (bool, error) {
-	found, err := c.DeleteMessages(ctx, queue, []string{id})
-	return len(found) == 1 && found[0], err
+	if err := firstOf(checkQueue(queue), checkID(id)); err != nil {
+		return false, err
+	}
+	return c.delete(ctx, queue, id)
+}
+
+// delete is DeleteMessage for any id: also one that another program made up.
+func (c *Client) delete(ctx context.Context, queue, id string) (bool, error) {
+	found, err := share(ctx, c, &c.deletes, queue, id)
+	return found, failed("delete from", queue, err, true)
+}
+
+// serveDeletes deletes the messages of several callers.
+func (c *Client) serveDeletes(queue string, ids []string) []outcome[bool] {
+	found, err := c.deletePage(context.Background(), queue, ids)
+	out := make([]outcome[bool], len(ids))
+	for i := range out {
+		if out[i].err = err; err == nil {
+			out[i].value = found[i] == 1
+		}
+	}
+	return out
 }
 
 // deletePage bounds one call of the script.
@@ -25,11 +45,10 @@ func (c *Client) DeleteMessages(ctx context.Context, queue string, ids []string)
 			return nil, err
 		}
 	}
-	k := c.keys(queue)
 	found := make([]bool, 0, len(ids))
 	for len(ids) > 0 {
 		n := min(len(ids), deletePage)
-		page, err := c.deletePage(ctx, k, ids[:n])
+		page, err := c.deletePage(ctx, queue, ids[:n])
 		if err != nil {
 			return found, failed("delete from", queue, err, true)
 		}
@@ -41,10 +60,14 @@ func (c *Client) DeleteMessages(ctx context.Context, queue string, ids []string)
 	return found, nil
 }
 
-func (c *Client) deletePage(ctx context.Context, k keySet, ids []string) ([]int64, error) {
-	return call(ctx, c, func(ctx context.Context) ([]int64, error) {
-		return runDelete(ctx, c.redis, k, deleteArgs{IDs: ids}).AsIntSlice()
+func (c *Client) deletePage(ctx context.Context, queue string, ids []string) ([]int64, error) {
+	found, err := call(ctx, c, func(ctx context.Context) ([]int64, error) {
+		return runDelete(ctx, c.redis, c.keys(queue), deleteArgs{IDs: ids}).AsIntSlice()
 	})
+	if err == nil && len(found) != len(ids) {
+		err = &shortReply{"delete", len(found)}
+	}
+	return found, err
 }
 
 // ChangeMessageVisibility makes a message visible d from now, to the millisecond, whether it is hidden or not and whoever holds it. It reports whether

@@ -2,7 +2,7 @@ package rsmq
 
 import (
 	"context"
-	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -34,45 +34,44 @@ type ReceiveOptions struct {
 	Wait time.Duration
 }
 
-// receiveMost is how many messages one call may ask for.
-const receiveMost = 1000
+const (
+	receiveMost  = 1000    // messages that one call may ask for
+	deliverBytes = 1 << 20 // of bodies in one answer, as the scripts have it
+)
 
 // ReceiveMessage delivers the next visible message and hides it. ok is false when there is none.
 func (c *Client) ReceiveMessage(ctx context.Context, queue string, o ReceiveOptions) (m Message, ok bool, err error) {
-	ms, err := c.ReceiveMessages(ctx, queue, 1, o)
-	if err != nil || len(ms) == 0 {
+	if err := firstOf(checkQueue(queue), checkWait(o.Wait)); err != nil {
 		return Message{}, false, err
 	}
-	return ms[0], true, nil
+	from := queueTime{queue, span(o.VisibilityTimeout)}
+	ms, err := poll(ctx, o.Wait, func() ([]Message, time.Duration, error) {
+		d, err := share(ctx, c, &c.receives, from, struct{}{})
+		return d.ms, d.next, err
+	})
+	return only(ms, failed("receive from", queue, err, true))
 }
 
 // ReceiveMessages delivers up to most visible messages, 1 to 1,000, in one step; fewer when they come to more than 1 MiB. It returns none when
 // none is visible, which is no error; with Wait it returns as soon as there is one.
 func (c *Client) ReceiveMessages(ctx context.Context, queue string, most int, o ReceiveOptions) ([]Message, error) {
-	if err := firstOf(checkQueue(queue), checkMost(most)); err != nil {
+	if err := firstOf(checkQueue(queue), checkMost(most), checkWait(o.Wait)); err != nil {
 		return nil, err
 	}
-	if o.Wait < 0 {
-		return nil, &Error{ErrInvalidValue.Name, "the wait must not be negative"}
-	}
-	k, args := c.keys(queue), receiveArgs{Vt: span(o.VisibilityTimeout), Count: int64(most)}
-	return poll(ctx, o.Wait, func() ([]Message, time.Duration, error) {
-		args.Clock = c.pinned()
-		reply, err := call(ctx, c, func(ctx context.Context) ([]rueidis.RedisMessage, error) {
-			return runReceive(ctx, c.redis, k, args).ToArray()
-		})
-		return readMessages("receive from", queue, reply, err)
+	ms, err := poll(ctx, o.Wait, func() ([]Message, time.Duration, error) {
+		return c.receive(ctx, queueTime{queue, span(o.VisibilityTimeout)}, most)
 	})
+	return ms, failed("receive from", queue, err, true)
 }
 
-// PopMessage delivers the next visible message and deletes it: if this process dies now, the message is gone. ok is false when
-// there is none.
+// PopMessage delivers the next visible message and deletes it: if this process dies now, or ctx ends while Redis answers, the message is gone. ok
+// is false when there is none.
 func (c *Client) PopMessage(ctx context.Context, queue string) (m Message, ok bool, err error) {
-	ms, err := c.PopMessages(ctx, queue, 1)
-	if err != nil || len(ms) == 0 {
+	if err := checkQueue(queue); err != nil {
 		return Message{}, false, err
 	}
-	return ms[0], true, nil
+	d, err := share(ctx, c, &c.pops, queueTime{queue: queue}, struct{}{})
+	return only(d.ms, failed("pop from", queue, err, true))
 }
 
 // PopMessages is PopMessage for up to most messages, 1 to 1,000, in one step; fewer when they come to more than 1 MiB.
@@ -80,11 +79,70 @@ func (c *Client) PopMessages(ctx context.Context, queue string, most int) ([]Mes
 	if err := firstOf(checkQueue(queue), checkMost(most)); err != nil {
 		return nil, err
 	}
+	ms, _, err := c.pop(ctx, queueTime{queue: queue}, most)
+	return ms, failed("pop from", queue, err, true)
+}
+
+func only(ms []Message, err error) (Message, bool, error) {
+	if err != nil || len(ms) == 0 {
+		return Message{}, false, err
+	}
+	return ms[0], true, nil
+}
+
+func (c *Client) receive(ctx context.Context, from queueTime, most int) ([]Message, time.Duration, error) {
+	args := receiveArgs{Clock: c.pinned(), Vt: from.ms, Count: int64(most)}
 	reply, err := call(ctx, c, func(ctx context.Context) ([]rueidis.RedisMessage, error) {
-		return runPop(ctx, c.redis, c.keys(queue), popArgs{Clock: c.pinned(), Count: int64(most)}).ToArray()
+		return runReceive(ctx, c.redis, c.keys(from.queue), args).ToArray()
 	})
-	ms, _, err := readMessages("pop from", queue, reply, err)
-	return ms, err
+	return readMessages("receive", reply, err)
+}
+
+func (c *Client) pop(ctx context.Context, from queueTime, most int) ([]Message, time.Duration, error) {
+	args := popArgs{Clock: c.pinned(), Count: int64(most)}
+	reply, err := call(ctx, c, func(ctx context.Context) ([]rueidis.RedisMessage, error) {
+		return runPop(ctx, c.redis, c.keys(from.queue), args).ToArray()
+	})
+	return readMessages("pop", reply, err)
+}
+
+// delivery is at most one message, and how long it is until one is visible (negative: not known).
+type delivery struct {
+	ms   []Message
+	next time.Duration
+}
+
+// serveDeliveries takes a message for each of several callers.
+func serveDeliveries(
+	from queueTime, callers int, take func(ctx context.Context, from queueTime, most int) ([]Message, time.Duration, error),
+) []outcome[delivery] {
+	out := make([]outcome[delivery], 0, callers)
+	for len(out) < callers {
+		ms, next, err := take(context.Background(), from, callers-len(out))
+		size := 0
+		for i := range ms {
+			out = append(out, outcome[delivery]{value: delivery{ms: ms[i : i+1]}})
+			size += len(ms[i].Body)
+		}
+		if err != nil || size < deliverBytes { // else there may be more
+			out = append(out, slices.Repeat([]outcome[delivery]{{delivery{next: next}, err}}, callers-len(out))...)
+		}
+	}
+	return out
+}
+
+// giveBack makes a message visible whose caller has gone.
+func (c *Client) giveBack(from queueTime, d delivery) {
+	for _, m := range d.ms {
+		_, _ = c.hide(context.Background(), from.queue, m.ID, 0) // else it is when its time is over
+	}
+}
+
+func checkWait(d time.Duration) error {
+	if d < 0 {
+		return &Error{ErrInvalidValue.Name, "the wait must not be negative"}
+	}
+	return nil
 }
 
 func checkMost(n int) error {
@@ -94,15 +152,14 @@ func checkMost(n int) error {
 	return nil
 }
 
-// readMessages reads the answer of the receive and pop scripts, and how long it is until a message is visible (negative: none is
-// there).
-func readMessages(op, queue string, reply []rueidis.RedisMessage, err error) ([]Message, time.Duration, error) {
+// readMessages reads the answer of the receive and pop scripts, and how long it is until a message is visible (negative: not known).
+func readMessages(script string, reply []rueidis.RedisMessage, err error) ([]Message, time.Duration, error) {
 	const head, each = 2, 4
 	if err != nil {
-		return nil, 0, failed(op, queue, err, true)
+		return nil, 0, err
 	}
 	if len(reply) < head || (len(reply)-head)%each != 0 {
-		return nil, 0, &shortReply{op, len(reply)}
+		return nil, 0, &shortReply{script, len(reply)}
 	}
 	if err := statusError(reply[0], "vt"); err != nil {
 		return nil, 0, err
@@ -115,7 +172,7 @@ func readMessages(op, queue string, reply []rueidis.RedisMessage, err error) ([]
 	for at := head; at < len(reply); at += each {
 		m, err := readMessage(reply[at : at+each])
 		if err != nil {
-			return nil, 0, fmt.Errorf("rsmq: %s %q: %w", op, queue, err)
+			return nil, 0, err
 		}
 		ms = append(ms, m)
 	}

@@ -127,15 +127,15 @@ func (r *replay) step(st vectorStep) (end bool) {
 
 func (r *replay) departed(st vectorStep, d departure, result any, refused *Error) {
 	r.t.Helper()
-	node, ours := outcome(st.Result, st.Error), outcome(result, refused)
+	node, ours := told(st.Result, st.Error), told(result, refused)
 	if node != d.node || ours != d.ours {
 		r.t.Errorf("step %d, %s: Node gave %q and Go %q, want %q and %q, since %s", st.Step, st.Op, node, ours, d.node, d.ours, d.why)
 	}
 	r.t.Logf("step %d, %s: Node gives %q, Go %q: %s", st.Step, st.Op, node, ours, d.why)
 }
 
-// outcome is an error's name, a message's body, or any other result.
-func outcome(result any, refused *Error) string {
+// told is an error's name, a message's body, or any other result.
+func told(result any, refused *Error) string {
 	if refused != nil {
 		return refused.Name
 	}

@@ -38,6 +38,12 @@ type Client struct {
 	closed context.Context // ends when Close is called on a client of Open
 	close  func()
 
+	// Single calls, which may share one with others.
+	sends    combiner[queueTime, string, string]
+	deletes  combiner[string, string, bool]
+	receives combiner[queueTime, struct{}, delivery]
+	pops     combiner[queueTime, struct{}, delivery]
+
 	pinned func() string // a clock for tests: "seconds microseconds"
 }
 
@@ -95,11 +101,20 @@ func New(rc rueidis.Client, cfg Config) (*Client, error) {
 	if rc.Mode() == rueidis.ClientModeCluster && !tagged(cfg.Namespace) {
 		return nil, fmt.Errorf("rsmq: the keys of a queue must lie in one slot of the cluster, so Namespace needs a {tag}: it is %q", cfg.Namespace)
 	}
-	return &Client{
+	c := &Client{
 		redis: rc, prefix: cfg.Namespace + ":", realtime: cfg.Realtime,
 		closed: context.Background(), close: func() {},
 		pinned: func() string { return "" },
-	}, nil
+	}
+	c.sends.serve, c.deletes.serve = c.serveSends, c.serveDeletes
+	c.receives.serve = func(from queueTime, callers []struct{}) []outcome[delivery] {
+		return serveDeliveries(from, len(callers), c.receive)
+	}
+	c.receives.abandon = c.giveBack
+	c.pops.serve = func(from queueTime, callers []struct{}) []outcome[delivery] {
+		return serveDeliveries(from, len(callers), c.pop)
+	}
+	return c, nil
 }
 
 // tagged reports that all keys of a namespace share a slot, by the rule of Redis: what is between the first { and the } after it.

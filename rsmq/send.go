@@ -2,8 +2,10 @@ package rsmq
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"time"
 
@@ -18,7 +20,7 @@ type SendOptions struct {
 }
 
 const (
-	sendPage  = 100 // bounds one call of the script; so does
+	sendMost  = 100 // bounds one call of the script; so does
 	sendBytes = 1 << 20
 
 	notText = -1 // length of a body that is no text
@@ -26,11 +28,33 @@ const (
 
 // SendMessage stores a message and returns its id. The body is text: ErrMessageNotString if it is not valid UTF-8.
 func (c *Client) SendMessage(ctx context.Context, queue, body string, o SendOptions) (string, error) {
-	ids, err := c.SendMessages(ctx, queue, []string{body}, o)
-	if err != nil {
+	if err := checkQueue(queue); err != nil {
 		return "", err
 	}
-	return ids[0], nil
+	id, err := share(ctx, c, &c.sends, queueTime{queue, span(o.Delay)}, body)
+	return id, failed("send to", queue, err, true)
+}
+
+// serveSends stores the messages of several callers. A bad one does not harm the others.
+func (c *Client) serveSends(to queueTime, bodies []string) []outcome[string] {
+	out := make([]outcome[string], 0, len(bodies))
+	for len(out) < len(bodies) {
+		page := sendPage(bodies[len(out):])
+		ids, err := c.send(context.Background(), to, page)
+		switch {
+		case err == nil:
+			for _, id := range ids {
+				out = append(out, outcome[string]{value: id})
+			}
+		case len(page) > 1 && (errors.Is(err, ErrMessageTooLong) || errors.Is(err, ErrMessageNotString)):
+			for i := range page {
+				out = append(out, c.serveSends(to, page[i:i+1])...)
+			}
+		default:
+			out = append(out, slices.Repeat([]outcome[string]{{err: err}}, len(page))...)
+		}
+	}
+	return out
 }
 
 // SendMessages stores messages in order and returns their ids. They are written in pages of 100 messages or 1 MiB, each whole or not at all. An
@@ -39,48 +63,54 @@ func (c *Client) SendMessages(ctx context.Context, queue string, bodies []string
 	if err := checkQueue(queue); err != nil {
 		return nil, err
 	}
-	args := sendArgs{Delay: span(o.Delay)}
-	if c.realtime {
-		args.Channel = c.channel(queue)
-	}
-	k := c.keys(queue)
+	to := queueTime{queue, span(o.Delay)}
 	ids := make([]string, 0, len(bodies))
 	for len(ids) < len(bodies) {
-		left := bodies[len(ids):]
-		args.Clock, args.Messages = c.pinned(), sendItems(left)
-		page, err := c.sendPage(ctx, k, queue, args)
+		page, err := c.send(ctx, to, sendPage(bodies[len(ids):]))
 		if err != nil {
-			return ids, err
+			return ids, failed("send to", queue, err, true)
 		}
 		ids = append(ids, page...)
 	}
 	return ids, nil
 }
 
-// sendItems are a page of the bodies as the script wants them. What is no text goes there too, without its bytes: the script knows which
-// error comes first.
-func sendItems(bodies []string) []string {
-	items := make([]string, 0, 3*min(sendPage, len(bodies)))
-	size := 0
-	for _, body := range bodies {
-		if size += len(body); len(items) == 3*sendPage || len(items) > 0 && size > sendBytes {
+// sendPage is the first part of the bodies that one call of the script takes.
+func sendPage(bodies []string) []string {
+	n, size := 0, 0
+	for n < min(len(bodies), sendMost) {
+		if size += len(bodies[n]); n > 0 && size > sendBytes {
 			break
 		}
+		n++
+	}
+	return bodies[:n]
+}
+
+// queueTime is a queue, and how long its messages are delayed, or hidden: see span.
+type queueTime struct {
+	queue string
+	ms    int64
+}
+
+// send stores a page. What is no text goes to the script too, without its bytes: it knows which error comes first.
+func (c *Client) send(ctx context.Context, to queueTime, page []string) ([]string, error) {
+	args := sendArgs{Clock: c.pinned(), Delay: to.ms, Messages: make([]string, 0, 3*len(page))}
+	if c.realtime {
+		args.Channel = c.channel(to.queue)
+	}
+	for _, body := range page {
 		n, ok := units(body)
 		if !ok {
 			body, n = "", notText
 		}
-		items = append(items, strconv.Itoa(n), randomPart(), body)
+		args.Messages = append(args.Messages, strconv.Itoa(n), randomPart(), body)
 	}
-	return items
-}
-
-func (c *Client) sendPage(ctx context.Context, k keySet, queue string, args sendArgs) ([]string, error) {
 	reply, err := call(ctx, c, func(ctx context.Context) ([]rueidis.RedisMessage, error) {
-		return runSend(ctx, c.redis, k, args).ToArray()
+		return runSend(ctx, c.redis, c.keys(to.queue), args).ToArray()
 	})
 	if err != nil {
-		return nil, failed("send to", queue, err, true)
+		return nil, err
 	}
 	if len(reply) == 0 {
 		return nil, &shortReply{"send", 0}
@@ -88,7 +118,10 @@ func (c *Client) sendPage(ctx context.Context, k keySet, queue string, args send
 	if err := statusError(reply[0], "delay"); err != nil {
 		return nil, err
 	}
-	ids := make([]string, len(reply)-1)
+	if len(reply) != 1+len(page) {
+		return nil, &shortReply{"send", len(reply)}
+	}
+	ids := make([]string, len(page))
 	for i := range ids {
 		if ids[i], err = reply[i+1].ToString(); err != nil {
 			return nil, err

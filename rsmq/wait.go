@@ -25,7 +25,7 @@ func poll(ctx context.Context, wait time.Duration, receive func() (ms []Message,
 			due = min(pause, max(next, time.Millisecond))
 		}
 		if !sleep(ctx, min(due, left)) {
-			return nil, context.Cause(ctx)
+			return nil, &unsentError{context.Cause(ctx)}
 		}
 	}
 }

@@ -287,8 +287,8 @@ func (w *Worker) settle(ctx context.Context, m Message, err error) {
 
 // delete deletes a message, also when the worker is just being stopped: it was handled.
 func (w *Worker) delete(ctx context.Context, m Message) {
-	if _, err := w.client.deletePage(context.WithoutCancel(ctx), w.client.keys(w.queue), []string{m.ID}); err != nil {
-		w.failed(failed("delete from", w.queue, err, true), &m)
+	if _, err := w.client.delete(context.WithoutCancel(ctx), w.queue, m.ID); err != nil {
+		w.failed(err, &m)
 		return
 	}
 	tellOf(w.opts.Events.Deleted, m.ID)

@@ -5,10 +5,11 @@
 -- ARGV 1 clock string pinned time; empty = the server's
 -- ARGV 2... changes strings names and values
 -- RETURNS - as attributes does
--- INCLUDE queue
+-- INCLUDE demand
 -- INCLUDE attributes
 local hash = KEYS[1]
-if not lookup(hash) then
+local queue = redis.call('HMGET', hash, 'vt', 'delay', 'maxsize')
+if not (queue[1] and queue[2] and queue[3]) then
   return {}
 end
 demand(KEYS[2], 'zset')

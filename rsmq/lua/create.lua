@@ -11,7 +11,9 @@
 -- ARGV 5 size int       largest body in UTF-16 code units; -1 = no limit
 -- RETURNS 0 Exists  there was one already
 -- RETURNS 1 Created it was made
--- INCLUDE queue
+-- INCLUDE demand
+-- INCLUDE clock
+-- INCLUDE number
 local hash, queues = KEYS[1], KEYS[2]
 demand(hash, 'hash')
 demand(queues, 'set')

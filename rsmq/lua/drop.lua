@@ -5,7 +5,7 @@
 -- KEYS 3 Queues   set of all queues
 -- ARGV 1 name string name of the queue
 -- RETURNS - how many of the first two keys there were
--- INCLUDE queue
+-- INCLUDE demand
 demand(KEYS[3], 'set')
 local found = redis.call('UNLINK', KEYS[1], KEYS[2])
 redis.call('SREM', KEYS[3], ARGV[1])

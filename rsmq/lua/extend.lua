@@ -8,9 +8,11 @@
 -- RETURNS 0 Unknown  there is no such message
 -- RETURNS 1 Extended it was set
 -- RETURNS 2 NoQueue  there is no such queue
--- INCLUDE queue
+-- INCLUDE clock
+-- INCLUDE number
 local set, id = KEYS[2], ARGV[2]
-if not lookup(KEYS[1]) then
+local queue = redis.call('HMGET', KEYS[1], 'vt', 'delay', 'maxsize')
+if not (queue[1] and queue[2] and queue[3]) then
   return 2
 end
 if not redis.call('ZSCORE', set, id) then

@@ -10,58 +10,63 @@
 -- ARGV 3 channel string where to announce; empty = nowhere
 -- ARGV 4... messages strings three per message: length in UTF-16 code units (-1 = it is no text), random part of its id, body
 -- RETURNS - the status, then the id of each message
--- INCLUDE queue
+-- INCLUDE clock
+-- INCLUDE number
 
 local hash, set = KEYS[1], KEYS[2]
 local delay, channel = tonumber(ARGV[2]), ARGV[3]
 
-local queue = lookup(hash)
-if not queue then
+local queue = redis.call('HMGET', hash, 'vt', 'delay', 'maxsize', 'totalsent')
+if not (queue[1] and queue[2] and queue[3]) then
   return {1}
 end
-demand(set, 'zset')
 if delay == -1 then
-  delay = span(queue.delay)
+  delay = span(queue[2])
 end
 if not delay or delay < 0 then
   return {2}
 end
-
-local DIGITS = '0123456789abcdefghijklmnopqrstuvwxyz'
-
-local function base36(n)
-  local out = ''
-  while n > 0 do
-    local digit = n % 36
-    out = string.sub(DIGITS, digit + 1, digit + 1) .. out
-    n = (n - digit) / 36
-  end
-  return out
+local limit = integer(queue[3])
+if limit == -1 then
+  limit = nil
 end
-
-local limit = integer(queue.maxsize)
 for i = 4, #ARGV, 3 do
   local length = tonumber(ARGV[i])
   if length < 0 then
     return {3}
   end
-  if limit and limit ~= -1 and length > limit then
+  if limit and length > limit then
     return {4}
   end
 end
 
+-- A number to the base 36, in lower case.
+local function base36(n)
+  local codes, at = {}, 11
+  repeat
+    local digit = n % 36
+    at = at - 1
+    codes[at] = digit < 10 and 48 + digit or 87 + digit
+    n = (n - digit) / 36
+  until n == 0
+  return string.char(unpack(codes, at, 10))
+end
+
 local s, us = clock(ARGV[1])
 local stamp, due = s * 1000000 + us, whole(millis(s, us) + delay)
-local out = {0}
-redis.call('HINCRBY', hash, 'totalsent', (#ARGV - 3) / 3) -- first, since it can fail
+local sent = counter(queue[4])
+local out, scores, fields = {0}, {}, {}
 for i = 4, #ARGV, 3 do
   local id = base36(stamp + #out - 1) .. ARGV[i + 1]
-  redis.call('ZADD', set, due, id)
-  redis.call('HSET', hash, id, ARGV[i + 2])
+  local n = #scores
+  scores[n + 1], scores[n + 2] = due, id
+  fields[n + 1], fields[n + 2] = id, ARGV[i + 2]
   out[#out + 1] = id
 end
+redis.call('ZADD', set, unpack(scores)) -- first: the other key was found to be a hash
+redis.call('HSET', hash, 'totalsent', sent + #out - 1, unpack(fields))
 if channel ~= '' then
   -- Best effort: without permission to publish, the message is there all the same.
-  redis.pcall('PUBLISH', channel, whole(redis.call('ZCARD', set)))
+  redis.pcall('PUBLISH', channel, redis.call('ZCARD', set))
 end
 return out

@@ -1,6 +1,7 @@
 -- attributes: what is known of a queue.
 --
--- INCLUDE queue
+-- INCLUDE clock
+-- INCLUDE number
 
 local function attributes(hash, set, pinned)
   local a = redis.call('HMGET', hash, 'vt', 'delay', 'maxsize', 'totalrecv', 'totalsent', 'created', 'modified')
