@@ -4,10 +4,11 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"time"
 )
 
 const (
-	combineFlights = 4   // calls under way at once, per key
+	combineFlights = 2   // calls under way at once, per key
 	combineMost    = 100 // calls that share one
 )
 
@@ -43,15 +44,21 @@ type outcome[R any] struct {
 
 // do makes a call. It returns by the end of ctx, or within 5s when that has no deadline; the error is an unsentError if the call had not begun.
 func (b *combiner[K, T, R]) do(ctx context.Context, key K, item T) (R, error) {
-	ctx, cancel := bounded(ctx)
-	defer cancel()
+	var late <-chan time.Time
+	if _, ok := ctx.Deadline(); !ok {
+		timer := time.NewTimer(commandTimeout)
+		defer timer.Stop()
+		late = timer.C
+	}
 	t := &ticket[T, R]{item: item, done: make(chan outcome[R], 1)}
 	b.board(key, t)
 	select {
 	case o := <-t.done:
 		return o.value, o.err
 	case <-ctx.Done():
-		return b.leave(ctx, key, t)
+		return b.leave(key, t, context.Cause(ctx))
+	case <-late:
+		return b.leave(key, t, context.DeadlineExceeded)
 	}
 }
 
@@ -74,8 +81,8 @@ func (b *combiner[K, T, R]) board(key K, t *ticket[T, R]) {
 	}
 }
 
-// leave gives up a call whose context has ended.
-func (b *combiner[K, T, R]) leave(ctx context.Context, key K, t *ticket[T, R]) (none R, err error) {
+// leave gives up a call.
+func (b *combiner[K, T, R]) leave(key K, t *ticket[T, R], why error) (none R, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	select {
@@ -87,9 +94,9 @@ func (b *combiner[K, T, R]) leave(ctx context.Context, key K, t *ticket[T, R]) (
 	l := b.lanes[key]
 	if at := slices.Index(l.waiting, t); at >= 0 {
 		l.waiting = slices.Delete(l.waiting, at, at+1)
-		return none, &unsentError{context.Cause(ctx)}
+		return none, &unsentError{why}
 	}
-	return none, context.Cause(ctx)
+	return none, why
 }
 
 // next takes those that wait. With none left the flight has ended. mu is held.

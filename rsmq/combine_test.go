@@ -239,11 +239,7 @@ func TestLargeBodiesForMany(t *testing.T) {
 func TestReceiveGivesBack(t *testing.T) {
 	t.Parallel()
 	proxy := redistest.NewProxy(t, redistest.URL(t))
-	c, err := Open(proxy.URL(), Config{Namespace: redistest.Prefix(t)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(c.Close)
+	c := opened(t, proxy.URL(), Config{Namespace: redistest.Prefix(t)})
 	create(t, c, "q", QueueOptions{})
 	send(t, c, "q", "a")
 	proxy.BlackHole()

@@ -123,10 +123,7 @@ func TestCloseOfSilentConnection(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			proxy := redistest.NewProxy(t, redistest.URL(t))
-			c, err := Open(proxy.URL(), Config{Namespace: redistest.Prefix(t)})
-			if err != nil {
-				t.Fatal(err)
-			}
+			c := opened(t, proxy.URL(), Config{Namespace: redistest.Prefix(t)})
 			create(t, c, "q", QueueOptions{})
 			proxy.BlackHole()
 			if cut {
@@ -166,10 +163,7 @@ func TestClose(t *testing.T) {
 	c := fresh(t, Config{})
 	c.Close()
 	create(t, c, "q", QueueOptions{})
-	own, err := Open(redistest.URL(t), Config{Namespace: redistest.Prefix(t)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	own := opened(t, redistest.URL(t), Config{Namespace: redistest.Prefix(t)})
 	create(t, own, "q", QueueOptions{})
 	for range 2 {
 		own.Close()

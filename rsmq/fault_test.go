@@ -186,11 +186,7 @@ func TestContext(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t, redistest.Options{})
 	proxy := redistest.NewProxy(t, server.URL())
-	c, err := Open(proxy.URL(), Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(c.Close)
+	c := opened(t, proxy.URL(), Config{})
 	create(t, c, "q", QueueOptions{})
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -24,6 +24,17 @@ func over(t *testing.T, rc rueidis.Client, cfg Config) *Client {
 	return c
 }
 
+// opened returns a client that owns its connection.
+func opened(t *testing.T, url string, cfg Config) *Client {
+	t.Helper()
+	c, err := Open(url, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	return c
+}
+
 func create(t *testing.T, c *Client, queue string, o QueueOptions) {
 	t.Helper()
 	if err := c.CreateQueue(t.Context(), queue, o); err != nil {

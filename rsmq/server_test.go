@@ -71,7 +71,7 @@ func TestLoading(t *testing.T) {
 	server := redistest.Start(t, redistest.Options{Args: []string{
 		"--key-load-delay", "10000", "--loading-process-events-interval-bytes", "1024", "--rdbcompression", "no",
 	}})
-	c := over(t, redistest.Dial(t, server.URL()), Config{})
+	c := opened(t, server.URL(), Config{})
 	create(t, c, "q", QueueOptions{})
 	id := send(t, c, "q", "kept")[0]
 	run(t, c, "EVAL", "for i = 1, 150 do redis.call('SET', 'k' .. i, string.rep('x', 1000)) end", "0")
