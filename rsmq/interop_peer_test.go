@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -49,31 +50,16 @@ func startPeer(t *testing.T, pkg, addr, ns string, realtime bool) *peer {
 	if dir == "" {
 		t.Fatalf("%s is not set: run make interop", modulesEnv)
 	}
-	script, err := os.ReadFile("testdata/peer.js")
-	if err != nil {
-		t.Fatal(err)
-	}
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil {
 		t.Fatal(err)
 	}
-	args := []string{"-", pkg, host, port, ns}
+	args := []string{"testdata/node/peer.js", pkg, host, port, ns}
 	if realtime {
 		args = append(args, "realtime")
 	}
-	// A module is looked for beside the script, so the script has to lie there.
-	file, err := os.CreateTemp(dir, "peer-*.js")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.Remove(file.Name()) })
-	if _, err := file.Write(script); err != nil {
-		t.Fatal(err)
-	}
-	file.Close()
-	args[0] = file.Name()
 	cmd := exec.Command("node", args...)
-	cmd.Dir = dir
+	cmd.Env = append(cmd.Environ(), "NODE_PATH="+filepath.Join(dir, "node_modules"))
 	cmd.Stderr = os.Stderr
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
