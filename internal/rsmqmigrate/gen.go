@@ -4,6 +4,6 @@ package rsmqmigrate
 
 // keySet are the keys of both queues.
 type keySet struct {
-	Hash, Messages string // RSMQ
-	Queue, Delayed string // xstreamq
+	Hash, Messages           string // RSMQ
+	Queue, Delayed, Migrated string // xstreamq
 }

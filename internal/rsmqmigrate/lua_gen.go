@@ -9,8 +9,290 @@ import (
 	"github.com/redis/rueidis"
 )
 
+// luaBool is how scripts get a bool.
+func luaBool(b bool) string {
+	if b {
+		return "1"
+	}
+	return "0"
+}
+
+// copySHA is the SHA1 of copySource, by which a server knows the script.
+const copySHA = "c6f29d16d0e0f81aed6107662471df6021b894d9"
+
+// copySource is lua/copy.lua with its includes, without comments.
+const copySource = `local function whole(n)
+  return string.format('%.0f', n)
+end
+local function now_ms()
+  local t = redis.call('TIME')
+  return tonumber(t[1]) * 1000 + math.floor(tonumber(t[2]) / 1000)
+end
+local function demand(key, want)
+  local is = redis.call('TYPE', key)
+  if type(is) == 'table' then
+    is = is.ok
+  end
+  if is ~= 'none' and is ~= want then
+    error('XQTYPE key ' .. key .. ' holds a ' .. is .. ', not a ' .. want, 0)
+  end
+end
+local function sent_us(id)
+  local head = string.match(string.lower(string.sub(id, 1, 10)), '^[0-9a-z]+')
+  local us = 0
+  if not head then
+    return nil
+  end
+  for i = 1, #head do
+    us = us * 36 + tonumber(string.sub(head, i, i), 36)
+  end
+  return us
+end
+local function fields(id, body, rc, us)
+  local out = {'body', body, 'h:rsmq-id', id, 'h:rsmq-rc', rc}
+  if us then
+    out[7], out[8] = 'h:rsmq-sent', whole(math.floor(us / 1000))
+  end
+  return out
+end
+local function pack(list)
+  local out = {}
+  for i = 1, #list do
+    out[i] = #list[i] .. ':' .. list[i]
+  end
+  return table.concat(out)
+end
+local function write(queue, delayed, now, id, body, rc, due, unique)
+  local us = sent_us(id)
+  local list = fields(id, body, rc, us)
+  if due <= now then
+    redis.call('XADD', queue, '*', unpack(list))
+    return
+  end
+  us = us or 0
+  local low = us % 2 ^ 28
+  local own = 'd' .. whole(due) .. '-' .. string.format('%07x%07x', (us - low) / 2 ^ 28, low) .. unique
+  local n = #list
+  list[n + 1], list[n + 2], list[n + 3], list[n + 4] = 'oid', own, 'pub', whole(us > 0 and math.floor(us / 1000) or now)
+  redis.call('ZADD', delayed, whole(due), own .. '\0' .. pack(list))
+end
+local queue, delayed, migrated = KEYS[1], KEYS[2], KEYS[3]
+local keep, nonce = tonumber(ARGV[3]), ARGV[4]
+demand(queue, 'stream')
+demand(delayed, 'zset')
+demand(migrated, 'zset')
+local now = now_ms()
+if math.abs(now - tonumber(ARGV[1])) > tonumber(ARGV[2]) then
+  return 0
+end
+redis.call('ZREMRANGEBYSCORE', migrated, '-inf', whole(now))
+for i = 5, #ARGV, 4 do
+  local id = ARGV[i]
+  if not redis.call('ZSCORE', migrated, id) then
+    write(queue, delayed, now, id, ARGV[i + 1], ARGV[i + 2], tonumber(ARGV[i + 3]), nonce .. string.format('%04x', i))
+    redis.call('ZADD', migrated, whole(now + keep), id)
+  end
+end
+redis.call('PEXPIREAT', migrated, whole(now + keep))
+return 1
+`
+
+// copyScript sends copySHA, and the source to a server that does not know it.
+// The client does not send it again by itself: when the connection breaks
+// before the reply comes, it has run once or not at all, and the error leaves
+// open which.
+var copyScript = rueidis.NewLuaScript(copySource)
+
+// Replies of runCopy.
+const (
+	// Nothing was written: they were read too long ago.
+	copyStale int64 = 0
+	// They are there.
+	copyCopied int64 = 1
+)
+
+// copyArgs are the arguments of runCopy.
+type copyArgs struct {
+	// When they were read, ms.
+	Read int64
+	// How long ago that may be, ms.
+	Fresh int64
+	// How long their ids are kept, ms.
+	Keep int64
+	// Makes the ids of delayed messages unique: lower-case hex digits.
+	Nonce string
+	// Four per message: id, body, how often it was received, ms at which it is
+	// visible.
+	Messages []string
+}
+
+// runCopy writes messages that were read elsewhere to a queue of xstreamq, and
+// notes their ids, so that none is written twice.
+//
+// Keys:
+//   - Queue: xstreamq: stream
+//   - Delayed: xstreamq: zset of delayed publishes
+//   - Migrated: zset of the ids that were copied -> ms at which that may be forgotten
+//
+// Replies:
+//   - copyStale: nothing was written: they were read too long ago
+//   - copyCopied: they are there
+func runCopy(ctx context.Context, c rueidis.Client, k keySet, a copyArgs) rueidis.RedisResult {
+	args := make([]string, 0, 4+len(a.Messages))
+	args = append(args, strconv.FormatInt(a.Read, 10), strconv.FormatInt(a.Fresh, 10), strconv.FormatInt(a.Keep, 10), a.Nonce)
+	args = append(args, a.Messages...)
+	return copyScript.Exec(ctx, c, []string{k.Queue, k.Delayed, k.Migrated}, args)
+}
+
+// fetchSHA is the SHA1 of fetchSource, by which a server knows the script.
+const fetchSHA = "c32454b87fca7bcddd8751504245f8114ec5b4aa"
+
+// fetchSource is lua/fetch.lua with its includes, without comments.
+const fetchSource = `local function whole(n)
+  return string.format('%.0f', n)
+end
+local function now_ms()
+  local t = redis.call('TIME')
+  return tonumber(t[1]) * 1000 + math.floor(tonumber(t[2]) / 1000)
+end
+local function demand(key, want)
+  local is = redis.call('TYPE', key)
+  if type(is) == 'table' then
+    is = is.ok
+  end
+  if is ~= 'none' and is ~= want then
+    error('XQTYPE key ' .. key .. ' holds a ' .. is .. ', not a ' .. want, 0)
+  end
+end
+local HIDDEN, MARK = 9999999000, 0.3125
+local function visible_at(score)
+  local due = tonumber(score)
+  if due % 1 == MARK then
+    return due - HIDDEN - MARK, true
+  end
+  return math.ceil(math.max(0, math.min(due, 4e12))), false
+end
+local function kind(body, rc, due, now, copying)
+  if not body then
+    return 'empty'
+  elseif due <= now then
+    return 'visible'
+  elseif rc and not copying then
+    return 'flying'
+  end
+  return 'delayed'
+end
+local hash, set = KEYS[1], KEYS[2]
+local skip, count, only = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3] == '1'
+local BYTES = 1048576
+demand(hash, 'hash')
+demand(set, 'zset')
+local now = now_ms()
+local n = {flying = 0, empty = 0, other = 0}
+local wait, copied, looked = -1, 0, 0
+local out = {}
+local rows = redis.call('ZRANGE', set, skip, skip + count - 1, 'WITHSCORES')
+for i = 1, #rows, 2 do
+  local id = rows[i]
+  local due, copying = visible_at(rows[i + 1])
+  local found = redis.call('HMGET', hash, id, id .. ':rc')
+  local body, rc = found[1], found[2]
+  local is = kind(body, rc, due, now, copying)
+  if is == 'flying' and wait < 0 then
+    wait = math.ceil(due - now)
+  end
+  if n[is] then
+    n[is] = n[is] + 1
+  elseif only and not copying then
+    n.other = n.other + 1
+  else
+    if not copying then
+      redis.call('ZADD', set, string.format('%.4f', due + HIDDEN + MARK), id)
+    end
+    local at = #out
+    out[at + 1], out[at + 2], out[at + 3], out[at + 4] = id, body, rc or '0', whole(due)
+    copied = copied + #body
+  end
+  looked = looked + 1
+  if copied >= BYTES then
+    break
+  end
+end
+local more = looked < #rows / 2 or #rows / 2 == count
+return {n.flying, n.empty, n.other, wait, more and 1 or 0, whole(now), unpack(out)}
+`
+
+// fetchScript sends fetchSHA, and the source to a server that does not know it.
+// The client does not send it again by itself: when the connection breaks
+// before the reply comes, it has run once or not at all, and the error leaves
+// open which.
+var fetchScript = rueidis.NewLuaScript(fetchSource)
+
+// fetchArgs are the arguments of runFetch.
+type fetchArgs struct {
+	// How many of the first messages stay: the ones that an earlier call left.
+	Skip int64
+	// How many to look at.
+	Count int64
+	// Only those that are hidden already.
+	Hidden bool
+}
+
+// runFetch reads messages of an RSMQ queue to be copied elsewhere, and hides
+// them, so that no consumer gets them meanwhile.
+//
+// A message that is hidden already, by a run that ended midway or one beside this, is read as well.
+//
+// Keys:
+//   - Hash: RSMQ: attributes and bodies
+//   - Messages: RSMQ: zset of message ids
+//
+// Replies:
+//   - in flight, without a body, others that stay, ms until the first of those in flight is visible (-1 = none), whether there may be more, ms of now, then four items per message: id, body, how often it was received, ms at which it is visible
+func runFetch(ctx context.Context, c rueidis.Client, k keySet, a fetchArgs) rueidis.RedisResult {
+	return fetchScript.Exec(ctx, c, []string{k.Hash, k.Messages}, []string{strconv.FormatInt(a.Skip, 10), strconv.FormatInt(a.Count, 10), luaBool(a.Hidden)})
+}
+
+// forgetSHA is the SHA1 of forgetSource, by which a server knows the script.
+const forgetSHA = "7a88102aecfd1ff5bf41de1e0e0c73cb638008b7"
+
+// forgetSource is lua/forget.lua with its includes, without comments.
+const forgetSource = `local hash, set = KEYS[1], KEYS[2]
+local out = {}
+for i = 1, #ARGV do
+  local id = ARGV[i]
+  out[i] = redis.call('ZREM', set, id)
+  redis.call('HDEL', hash, id, id .. ':rc', id .. ':fr')
+end
+return out
+`
+
+// forgetScript sends forgetSHA, and the source to a server that does not know
+// it. The client does not send it again by itself: when the connection breaks
+// before the reply comes, it has run once or not at all, and the error leaves
+// open which.
+var forgetScript = rueidis.NewLuaScript(forgetSource)
+
+// forgetArgs are the arguments of runForget.
+type forgetArgs struct {
+	// Their ids.
+	IDs []string
+}
+
+// runForget deletes messages of RSMQ that were copied.
+//
+// Keys:
+//   - Hash: RSMQ: attributes and bodies
+//   - Messages: RSMQ: zset of message ids
+//
+// Replies:
+//   - for each: 1 if it was still there, else 0
+func runForget(ctx context.Context, c rueidis.Client, k keySet, a forgetArgs) rueidis.RedisResult {
+	return forgetScript.Exec(ctx, c, []string{k.Hash, k.Messages}, a.IDs)
+}
+
 // moveSHA is the SHA1 of moveSource, by which a server knows the script.
-const moveSHA = "71c06f6a05977358837793fb972843fb74858090"
+const moveSHA = "ec0e8f6caefad09954c8e692227c93e9779f3920"
 
 // moveSource is lua/move.lua with its includes, without comments.
 const moveSource = `local function whole(n)
@@ -29,7 +311,25 @@ local function demand(key, want)
     error('XQTYPE key ' .. key .. ' holds a ' .. is .. ', not a ' .. want, 0)
   end
 end
-local function sent_ms(id)
+local HIDDEN, MARK = 9999999000, 0.3125
+local function visible_at(score)
+  local due = tonumber(score)
+  if due % 1 == MARK then
+    return due - HIDDEN - MARK, true
+  end
+  return math.ceil(math.max(0, math.min(due, 4e12))), false
+end
+local function kind(body, rc, due, now, copying)
+  if not body then
+    return 'empty'
+  elseif due <= now then
+    return 'visible'
+  elseif rc and not copying then
+    return 'flying'
+  end
+  return 'delayed'
+end
+local function sent_us(id)
   local head = string.match(string.lower(string.sub(id, 1, 10)), '^[0-9a-z]+')
   local us = 0
   if not head then
@@ -38,16 +338,35 @@ local function sent_ms(id)
   for i = 1, #head do
     us = us * 36 + tonumber(string.sub(head, i, i), 36)
   end
-  return math.floor(us / 1000)
+  return us
 end
-local function fields(id, body, rc)
-  local out = {'body', body, 'h:rsmq-id', id, 'h:rsmq-rc', rc or '0'}
-  local sent = sent_ms(id)
-  if sent then
-    out[#out + 1] = 'h:rsmq-sent'
-    out[#out + 1] = whole(sent)
+local function fields(id, body, rc, us)
+  local out = {'body', body, 'h:rsmq-id', id, 'h:rsmq-rc', rc}
+  if us then
+    out[7], out[8] = 'h:rsmq-sent', whole(math.floor(us / 1000))
   end
   return out
+end
+local function pack(list)
+  local out = {}
+  for i = 1, #list do
+    out[i] = #list[i] .. ':' .. list[i]
+  end
+  return table.concat(out)
+end
+local function write(queue, delayed, now, id, body, rc, due, unique)
+  local us = sent_us(id)
+  local list = fields(id, body, rc, us)
+  if due <= now then
+    redis.call('XADD', queue, '*', unpack(list))
+    return
+  end
+  us = us or 0
+  local low = us % 2 ^ 28
+  local own = 'd' .. whole(due) .. '-' .. string.format('%07x%07x', (us - low) / 2 ^ 28, low) .. unique
+  local n = #list
+  list[n + 1], list[n + 2], list[n + 3], list[n + 4] = 'oid', own, 'pub', whole(us > 0 and math.floor(us / 1000) or now)
+  redis.call('ZADD', delayed, whole(due), own .. '\0' .. pack(list))
 end
 local hash, set, queue, delayed = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local skip, count, nonce = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3]
@@ -56,55 +375,32 @@ demand(hash, 'hash')
 demand(set, 'zset')
 demand(queue, 'stream')
 demand(delayed, 'zset')
-local function pack(list)
-  local out = {}
-  for i = 1, #list do
-    out[i] = #list[i] .. ':' .. list[i]
-  end
-  return table.concat(out)
-end
 local now = now_ms()
-local moved, later, flying, empty, copied = 0, 0, 0, 0, 0
-local function forget(id)
-  redis.call('ZREM', set, id)
-  redis.call('HDEL', hash, id, id .. ':rc', id .. ':fr')
-end
-local function schedule(id, body, due)
-  local own = 'd' .. whole(due) .. '-' .. nonce .. string.format('%04x', later)
-  local list = fields(id, body, nil)
-  list[#list + 1] = 'oid'
-  list[#list + 1] = own
-  list[#list + 1] = 'pub'
-  list[#list + 1] = whole(sent_ms(id) or now)
-  redis.call('ZADD', delayed, whole(due), own .. '\0' .. pack(list))
-  later = later + 1
-end
+local n = {visible = 0, delayed = 0, flying = 0, empty = 0}
+local wait, copied, looked = -1, 0, 0
 local rows = redis.call('ZRANGE', set, skip, skip + count - 1, 'WITHSCORES')
-local looked = 0
 for i = 1, #rows, 2 do
-  local id, due = rows[i], tonumber(rows[i + 1])
+  local id = rows[i]
+  local due, copying = visible_at(rows[i + 1])
   local found = redis.call('HMGET', hash, id, id .. ':rc')
   local body, rc = found[1], found[2]
-  looked = looked + 1
-  if not body then
-    empty = empty + 1
-  elseif due <= now then
-    redis.call('XADD', queue, '*', unpack(fields(id, body, rc)))
-    forget(id)
-    moved = moved + 1
-  elseif rc then
-    flying = flying + 1
-  else
-    schedule(id, body, due)
-    forget(id)
+  local is = kind(body, rc, due, now, copying)
+  n[is] = n[is] + 1
+  if is == 'visible' or is == 'delayed' then
+    write(queue, delayed, now, id, body, rc or '0', due, nonce .. string.format('%04x', i))
+    redis.call('ZREM', set, id)
+    redis.call('HDEL', hash, id, id .. ':rc', id .. ':fr')
+    copied = copied + #body
+  elseif is == 'flying' and wait < 0 then
+    wait = math.ceil(due - now)
   end
-  copied = copied + (body and #body or 0)
+  looked = looked + 1
   if copied >= BYTES then
     break
   end
 end
 local more = looked < #rows / 2 or #rows / 2 == count
-return {moved, later, flying, empty, more and 1 or 0}
+return {n.visible, n.delayed, n.flying, n.empty, wait, more and 1 or 0}
 `
 
 // moveScript sends moveSHA, and the source to a server that does not know it.
@@ -136,13 +432,78 @@ type moveArgs struct {
 //   - Delayed: xstreamq: zset of delayed publishes
 //
 // Replies:
-//   - visible ones moved, delayed ones moved, in flight, without a body, and whether there may be more
+//   - visible ones moved, delayed ones moved, in flight, without a body, ms until the first of those in flight is visible (-1 = none), and whether there may be more
 func runMove(ctx context.Context, c rueidis.Client, k keySet, a moveArgs) rueidis.RedisResult {
 	return moveScript.Exec(ctx, c, []string{k.Hash, k.Messages, k.Queue, k.Delayed}, []string{strconv.FormatInt(a.Skip, 10), strconv.FormatInt(a.Count, 10), a.Nonce})
 }
 
+// settleSHA is the SHA1 of settleSource, by which a server knows the script.
+const settleSHA = "b2f111e91e24bdecd03e9d9cafb58effc5784166"
+
+// settleSource is lua/settle.lua with its includes, without comments.
+const settleSource = `local function whole(n)
+  return string.format('%.0f', n)
+end
+local function now_ms()
+  local t = redis.call('TIME')
+  return tonumber(t[1]) * 1000 + math.floor(tonumber(t[2]) / 1000)
+end
+local function demand(key, want)
+  local is = redis.call('TYPE', key)
+  if type(is) == 'table' then
+    is = is.ok
+  end
+  if is ~= 'none' and is ~= want then
+    error('XQTYPE key ' .. key .. ' holds a ' .. is .. ', not a ' .. want, 0)
+  end
+end
+local migrated = KEYS[1]
+local until_ms = whole(now_ms() + tonumber(ARGV[1]))
+local scores = {}
+for i = 2, #ARGV do
+  scores[#scores + 1] = until_ms
+  scores[#scores + 1] = ARGV[i]
+end
+redis.call('ZADD', migrated, 'XX', unpack(scores))
+local last = redis.call('ZRANGE', migrated, -1, -1, 'WITHSCORES')
+if last[2] then
+  redis.call('PEXPIREAT', migrated, whole(tonumber(last[2])))
+end
+return redis.call('ZCARD', migrated)
+`
+
+// settleScript sends settleSHA, and the source to a server that does not know
+// it. It is idempotent: when the connection breaks before the reply comes, or
+// the server is still loading, the client sends it again until ctx ends, so one
+// call may run it several times.
+var settleScript = rueidis.NewLuaScriptRetryable(settleSource)
+
+// settleArgs are the arguments of runSettle.
+type settleArgs struct {
+	// How long they are kept on, ms: longer than a copy that was read before may
+	// still come.
+	Keep int64
+	// Their ids.
+	IDs []string
+}
+
+// runSettle lets the ids of messages that were copied, and deleted where they
+// came from, be forgotten soon.
+//
+// Keys:
+//   - Migrated: zset of the ids that were copied -> ms at which that may be forgotten
+//
+// Replies:
+//   - how many ids are kept
+func runSettle(ctx context.Context, c rueidis.Client, k keySet, a settleArgs) rueidis.RedisResult {
+	args := make([]string, 0, 1+len(a.IDs))
+	args = append(args, strconv.FormatInt(a.Keep, 10))
+	args = append(args, a.IDs...)
+	return settleScript.Exec(ctx, c, []string{k.Migrated}, args)
+}
+
 // surveySHA is the SHA1 of surveySource, by which a server knows the script.
-const surveySHA = "fe8336c63f8b05c90bd9ebf96b12594cc3ba98c0"
+const surveySHA = "e50319018e2d7fdaadc9dd6929b967c172538f52"
 
 // surveySource is lua/survey.lua with its includes, without comments.
 const surveySource = `local function whole(n)
@@ -161,43 +522,41 @@ local function demand(key, want)
     error('XQTYPE key ' .. key .. ' holds a ' .. is .. ', not a ' .. want, 0)
   end
 end
-local function sent_ms(id)
-  local head = string.match(string.lower(string.sub(id, 1, 10)), '^[0-9a-z]+')
-  local us = 0
-  if not head then
-    return nil
+local HIDDEN, MARK = 9999999000, 0.3125
+local function visible_at(score)
+  local due = tonumber(score)
+  if due % 1 == MARK then
+    return due - HIDDEN - MARK, true
   end
-  for i = 1, #head do
-    us = us * 36 + tonumber(string.sub(head, i, i), 36)
-  end
-  return math.floor(us / 1000)
+  return math.ceil(math.max(0, math.min(due, 4e12))), false
 end
-local function fields(id, body, rc)
-  local out = {'body', body, 'h:rsmq-id', id, 'h:rsmq-rc', rc or '0'}
-  local sent = sent_ms(id)
-  if sent then
-    out[#out + 1] = 'h:rsmq-sent'
-    out[#out + 1] = whole(sent)
+local function kind(body, rc, due, now, copying)
+  if not body then
+    return 'empty'
+  elseif due <= now then
+    return 'visible'
+  elseif rc and not copying then
+    return 'flying'
   end
-  return out
+  return 'delayed'
 end
 local hash, set = KEYS[1], KEYS[2]
 demand(hash, 'hash')
 demand(set, 'zset')
 local now = now_ms()
-local n = {0, 0, 0, 0}
-local count = tonumber(ARGV[2])
+local n = {visible = 0, delayed = 0, flying = 0, empty = 0}
+local wait, count = -1, tonumber(ARGV[2])
 local rows = redis.call('ZRANGE', set, ARGV[1], ARGV[1] + count - 1, 'WITHSCORES')
 for i = 1, #rows, 2 do
-  local id, kind = rows[i], 1
-  if redis.call('HEXISTS', hash, id) == 0 then
-    kind = 4
-  elseif tonumber(rows[i + 1]) > now then
-    kind = redis.call('HEXISTS', hash, id .. ':rc') == 1 and 3 or 2
+  local id = rows[i]
+  local due, copying = visible_at(rows[i + 1])
+  local is = kind(redis.call('HEXISTS', hash, id) == 1, redis.call('HEXISTS', hash, id .. ':rc') == 1, due, now, copying)
+  n[is] = n[is] + 1
+  if is == 'flying' and wait < 0 then
+    wait = math.ceil(due - now)
   end
-  n[kind] = n[kind] + 1
 end
-return {n[1], n[2], n[3], n[4], #rows / 2 == count and 1 or 0}
+return {n.visible, n.delayed, n.flying, n.empty, wait, #rows / 2 == count and 1 or 0}
 `
 
 // surveyScript sends surveySHA, and the source to a server that does not know
@@ -222,7 +581,7 @@ type surveyArgs struct {
 //   - Messages: RSMQ: zset of message ids
 //
 // Replies:
-//   - visible, delayed, in flight, without a body, and whether there are more
+//   - visible, delayed, in flight, without a body, ms until the first of those in flight is visible (-1 = none), and whether there are more
 func runSurvey(ctx context.Context, c rueidis.Client, k keySet, a surveyArgs) rueidis.RedisResult {
 	return surveyScript.Exec(ctx, c, []string{k.Hash, k.Messages}, []string{strconv.FormatInt(a.Skip, 10), strconv.FormatInt(a.Count, 10)})
 }

@@ -1,10 +1,12 @@
 // Package rsmqmigrate moves the messages of an RSMQ queue to a queue of xstreamq.
+//
+// Where both queues lie in one slot, as on every Redis that is no cluster, each message moves in one step. Elsewhere it is hidden from the consumers
+// of RSMQ, copied and then deleted, and its id is noted beside the copy: a run that ends midway leaves a message hidden, and the next run
+// finishes it without a second copy.
 package rsmqmigrate
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"time"
@@ -24,108 +26,73 @@ type Queues struct {
 
 // Counts is how many messages there are of each kind.
 type Counts struct {
-	// Visible ones can be received now, Delayed ones later: both are moved.
+	// Visible ones can be received now, Delayed ones later, for the first time: both are moved.
 	Visible, Delayed int64
 	// InFlight ones were received and are hidden; NoBody ones lost their body. They stay.
 	InFlight, NoBody int64
+	// NextIn is how long until the first of those in flight is visible again, unless its consumer deletes it. 0 if there is none.
+	NextIn time.Duration
 }
 
-func (c *Counts) add(o Counts) {
-	c.Visible += o.Visible
-	c.Delayed += o.Delayed
-	c.InFlight += o.InFlight
-	c.NoBody += o.NoBody
-}
+// Moved is how many were moved, or would be.
+func (c Counts) Moved() int64 { return c.Visible + c.Delayed }
 
-// ErrCrossSlot: on a Redis Cluster the two queues lie in different slots, so no message can be moved in one step.
-var ErrCrossSlot = errors.New("the two queues lie in different slots of the cluster; give the RSMQ namespace the tag {TO}")
+// ErrNoTag: on a Redis Cluster a queue of RSMQ can only be used if its namespace has a {tag}.
+var ErrNoTag = errors.New("the keys of the RSMQ queue lie in different slots of the cluster: its namespace has no {tag}")
 
 const (
-	page        = 200
+	pageSize    = 200
 	callTimeout = 5 * time.Second
 )
 
 func (q Queues) keys() keySet {
 	base := q.Namespace + ":" + q.Name
 	to := keys.ForQueue(q.Prefix, q.To)
-	return keySet{Hash: base + ":Q", Messages: base, Queue: to.Queue, Delayed: to.Delayed}
+	return keySet{Hash: base + ":Q", Messages: base, Queue: to.Queue, Delayed: to.Delayed, Migrated: keys.Migrated(q.Prefix, q.To)}
 }
 
 // Survey counts what Move would move, and what it would leave.
 func Survey(ctx context.Context, rc rueidis.Client, q Queues) (Counts, error) {
-	var total Counts
-	for skip, more := int64(0), true; more; skip += page {
-		var n Counts
-		var err error
-		n, more, err = call(ctx, func(ctx context.Context) rueidis.RedisResult {
-			return runSurvey(ctx, rc, q.keys(), surveyArgs{Skip: skip, Count: page})
-		})
-		if err != nil {
-			return total, err
-		}
-		total.add(n)
-	}
-	return total, nil
-}
-
-// Move moves all messages that are visible or delayed, also those that are sent meanwhile, until there is none. Each is moved in one
-// step: a process that dies, or a lost answer, leaves it in one of the two queues, and Move may be called again. progress, if not nil, is told how
-// many were moved so far.
-func Move(ctx context.Context, rc rueidis.Client, q Queues, progress func(moved int64)) (Counts, error) {
-	var total Counts
-	for {
-		n, err := pass(ctx, rc, q, func(moved int64) {
-			if progress != nil {
-				progress(total.Visible + total.Delayed + moved)
-			}
-		})
-		total.Visible += n.Visible
-		total.Delayed += n.Delayed
-		total.InFlight, total.NoBody = n.InFlight, n.NoBody
-		// What stayed may have changed its place meanwhile, so a pass that finds nothing to move is the last.
-		if err != nil || n.Visible+n.Delayed == 0 {
-			return total, err
-		}
-	}
-}
-
-// pass goes through the queue once. What it leaves comes first in the queue, so it is skipped.
-func pass(ctx context.Context, rc rueidis.Client, q Queues, progress func(moved int64)) (Counts, error) {
-	var total Counts
-	for more := true; more; {
-		left := total.InFlight + total.NoBody
-		n, again, err := call(ctx, func(ctx context.Context) rueidis.RedisResult {
-			return runMove(ctx, rc, q.keys(), moveArgs{Skip: left, Count: page, Nonce: nonce()})
-		})
-		if err != nil {
-			return total, err
-		}
-		total.add(n)
-		more = again
-		progress(total.Visible + total.Delayed)
-	}
-	return total, nil
-}
-
-func call(ctx context.Context, run func(context.Context) rueidis.RedisResult) (n Counts, more bool, err error) {
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
-	defer cancel()
-	reply, err := run(ctx).AsIntSlice()
-	if answer, ok := rueidis.IsRedisErr(err); ok && len(answer.Error()) > 9 && answer.Error()[:9] == "CROSSSLOT" {
-		return n, false, ErrCrossSlot
-	}
-	if err == nil && len(reply) != 5 {
-		err = fmt.Errorf("the script answered with %d items", len(reply))
-	}
+	m, err := newMover(rc, q)
 	if err != nil {
-		return n, false, err
+		return Counts{}, err
 	}
-	return Counts{reply[0], reply[1], reply[2], reply[3]}, reply[4] == 1, nil
+	var total Counts
+	for skip, more := int64(0), true; more; skip += pageSize {
+		var page Counts
+		if page, more, err = m.survey(ctx, skip); err != nil {
+			return total, fmt.Errorf("survey of the RSMQ queue %q: %w", q.Name, err)
+		}
+		total.add(page)
+	}
+	return total, nil
 }
 
-// nonce tells apart messages that are due in the same millisecond.
-func nonce() string {
-	var b [6]byte
-	_, _ = rand.Read(b[:]) // never fails, by its contract
-	return hex.EncodeToString(b[:])
+// Move moves all messages that are visible or delayed, also those that are sent meanwhile, until there is none. progress, if not nil, is told
+// how many were moved so far. After an error, or the death of the process, Move may be called again: no message is lost, and none is
+// there twice. Two may run at once.
+func Move(ctx context.Context, rc rueidis.Client, q Queues, progress func(moved int64)) (Counts, error) {
+	m, err := newMover(rc, q)
+	if err != nil {
+		return Counts{}, err
+	}
+	if progress != nil {
+		m.progress = progress
+	}
+	total, err := m.move(ctx)
+	if err != nil {
+		err = fmt.Errorf("move of the RSMQ queue %q to %q: %w", q.Name, q.To, err)
+	}
+	return total, err
+}
+
+// add adds the counts of another part of the queue.
+func (c *Counts) add(o Counts) {
+	c.Visible += o.Visible
+	c.Delayed += o.Delayed
+	c.InFlight += o.InFlight
+	c.NoBody += o.NoBody
+	if c.NextIn == 0 || o.NextIn > 0 && o.NextIn < c.NextIn {
+		c.NextIn = o.NextIn
+	}
 }

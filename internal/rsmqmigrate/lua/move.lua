@@ -10,8 +10,11 @@
 -- ARGV 1 skip int how many of the first messages stay: the ones that an earlier call left
 -- ARGV 2 count int how many to look at
 -- ARGV 3 nonce string makes the ids of delayed messages unique: lower-case hex digits
--- RETURNS - visible ones moved, delayed ones moved, in flight, without a body, and whether there may be more
--- INCLUDE move
+-- RETURNS - visible ones moved, delayed ones moved, in flight, without a body, ms until the first of those in flight is visible (-1 = none), and
+--   whether there may be more
+-- INCLUDE base
+-- INCLUDE look
+-- INCLUDE write
 
 local hash, set, queue, delayed = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local skip, count, nonce = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3]
@@ -22,56 +25,29 @@ demand(set, 'zset')
 demand(queue, 'stream')
 demand(delayed, 'zset')
 
-local function pack(list)
-  local out = {}
-  for i = 1, #list do
-    out[i] = #list[i] .. ':' .. list[i]
-  end
-  return table.concat(out)
-end
-
 local now = now_ms()
-local moved, later, flying, empty, copied = 0, 0, 0, 0, 0
-
-local function forget(id)
-  redis.call('ZREM', set, id)
-  redis.call('HDEL', hash, id, id .. ':rc', id .. ':fr')
-end
-
-local function schedule(id, body, due)
-  local own = 'd' .. whole(due) .. '-' .. nonce .. string.format('%04x', later)
-  local list = fields(id, body, nil)
-  list[#list + 1] = 'oid'
-  list[#list + 1] = own
-  list[#list + 1] = 'pub'
-  list[#list + 1] = whole(sent_ms(id) or now)
-  redis.call('ZADD', delayed, whole(due), own .. '\0' .. pack(list))
-  later = later + 1
-end
-
+local n = {visible = 0, delayed = 0, flying = 0, empty = 0}
+local wait, copied, looked = -1, 0, 0
 local rows = redis.call('ZRANGE', set, skip, skip + count - 1, 'WITHSCORES')
-local looked = 0
 for i = 1, #rows, 2 do
-  local id, due = rows[i], tonumber(rows[i + 1])
+  local id = rows[i]
+  local due, copying = visible_at(rows[i + 1])
   local found = redis.call('HMGET', hash, id, id .. ':rc')
   local body, rc = found[1], found[2]
-  looked = looked + 1
-  if not body then
-    empty = empty + 1
-  elseif due <= now then
-    redis.call('XADD', queue, '*', unpack(fields(id, body, rc)))
-    forget(id)
-    moved = moved + 1
-  elseif rc then
-    flying = flying + 1
-  else
-    schedule(id, body, due)
-    forget(id)
+  local is = kind(body, rc, due, now, copying)
+  n[is] = n[is] + 1
+  if is == 'visible' or is == 'delayed' then
+    write(queue, delayed, now, id, body, rc or '0', due, nonce .. string.format('%04x', i))
+    redis.call('ZREM', set, id)
+    redis.call('HDEL', hash, id, id .. ':rc', id .. ':fr')
+    copied = copied + #body
+  elseif is == 'flying' and wait < 0 then
+    wait = math.ceil(due - now)
   end
-  copied = copied + (body and #body or 0)
+  looked = looked + 1
   if copied >= BYTES then
     break
   end
 end
 local more = looked < #rows / 2 or #rows / 2 == count
-return {moved, later, flying, empty, more and 1 or 0}
+return {n.visible, n.delayed, n.flying, n.empty, wait, more and 1 or 0}
