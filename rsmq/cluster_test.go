@@ -88,7 +88,7 @@ func TestCluster(t *testing.T) {
 				ids = append(ids, send(t, c, "q", "a", "b")...)
 			}
 			for _, name := range []string{"attributes", "receive", "pop", "extend", "delete", "list"} {
-				if err := operations(c, t.Context(), ids[0])[name](); err != nil {
+				if err := operations(t.Context(), c, ids[0])[name](); err != nil {
 					t.Errorf("%s: %v", name, err)
 				}
 			}
@@ -108,7 +108,7 @@ func TestCluster(t *testing.T) {
 				}
 			}
 			for _, name := range []string{"set", "drop"} {
-				if err := operations(c, t.Context(), ids[0])[name](); err != nil {
+				if err := operations(t.Context(), c, ids[0])[name](); err != nil {
 					t.Errorf("%s: %v", name, err)
 				}
 			}

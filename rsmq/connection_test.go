@@ -86,9 +86,9 @@ func TestCallEndsDuringDialOfAnother(t *testing.T) {
 		}
 	}()
 	<-d.began
-	for name := range operations(c, t.Context(), someID) {
+	for name := range operations(t.Context(), c, someID) {
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
-		if err := operations(c, ctx, someID)[name](); !errors.Is(err, context.DeadlineExceeded) {
+		if err := operations(ctx, c, someID)[name](); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("%s: %v", name, err)
 		}
 		cancel()
@@ -168,7 +168,7 @@ func TestClose(t *testing.T) {
 	for range 2 {
 		own.Close()
 	}
-	for name, op := range operations(own, t.Context(), someID) {
+	for name, op := range operations(t.Context(), own, someID) {
 		if err := op(); !errors.Is(err, ErrClosed) || errors.Is(err, ErrUncertain) {
 			t.Errorf("%s after Close: %v", name, err)
 		}

@@ -45,15 +45,16 @@ var (
 	ErrNoAttributeSupplied = &Error{"noAttributeSupplied", "No attribute was supplied"}
 )
 
-// ErrUncertain: the operation was sent and its answer never came, so it may have been carried out. An error of this package without it
-// says that it was not.
-var ErrUncertain = errors.New("rsmq: outcome unknown")
-
-// ErrClosed: Close was called.
-var ErrClosed = errors.New("client closed")
-
-// ErrReserved: a queue named QUEUES would keep its messages in the key that lists all queues.
-var ErrReserved = fmt.Errorf("%w: the name %s is reserved", ErrInvalidFormat, reserved)
+// What errors.Is finds besides; the Node package has no such errors.
+var (
+	// ErrUncertain: the operation was sent and its answer never came, so it may have been carried out. An error of this package without it
+	// says that it was not.
+	ErrUncertain = errors.New("rsmq: outcome unknown")
+	// ErrClosed: Close was called.
+	ErrClosed = errors.New("client closed")
+	// ErrReserved: a queue named QUEUES would keep its messages in the key that lists all queues.
+	ErrReserved = fmt.Errorf("%w: the name %s is reserved", ErrInvalidFormat, reserved)
+)
 
 func invalidValue(what, bounds string) error {
 	return &Error{ErrInvalidValue.Name, what + " must be between " + bounds}

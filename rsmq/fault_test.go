@@ -13,7 +13,7 @@ import (
 )
 
 // operations are all that touch a queue; each once.
-func operations(c *Client, ctx context.Context, id string) map[string]func() error {
+func operations(ctx context.Context, c *Client, id string) map[string]func() error {
 	return map[string]func() error{
 		"create":     func() error { return c.CreateQueue(ctx, "q", QueueOptions{}) },
 		"drop":       func() error { return c.DeleteQueue(ctx, "q") },
@@ -51,7 +51,7 @@ func TestWrongTypes(t *testing.T) {
 			run(t, c, "DEL", test.key)
 			run(t, c, "SET", test.key, "a string")
 			before := dumpOf(t, c)
-			err := operations(c, t.Context(), someID)[name]()
+			err := operations(t.Context(), c, someID)[name]()
 			if err == nil || !strings.Contains(err.Error(), "WRONGTYPE") || errors.Is(err, ErrUncertain) {
 				t.Errorf("%s with a string at %s: %v", name, test.key, err)
 			}
@@ -90,7 +90,7 @@ func TestCorruptedCounters(t *testing.T) {
 				create(t, c, "q", QueueOptions{})
 				run(t, c, "ZADD", c.keys("q").Messages, "1", someID)
 				run(t, c, "HSET", c.keys("q").Hash, someID, "body", field, "many")
-				if err := operations(c, t.Context(), someID)[name](); err == nil || errors.Is(err, ErrUncertain) {
+				if err := operations(t.Context(), c, someID)[name](); err == nil || errors.Is(err, ErrUncertain) {
 					t.Error(err)
 				}
 				a := attributes(t, c, "q")
@@ -99,6 +99,35 @@ func TestCorruptedCounters(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// A counter that is no number does not keep the messages before it.
+func TestCorruptedCounterAmongOthers(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"receive", "pop"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := fresh(t, Config{})
+			create(t, c, "q", QueueOptions{})
+			ids := send(t, c, "q", "a", "b", "c")
+			run(t, c, "HSET", c.keys("q").Hash, ids[1]+":rc", "many")
+			take := c.PopMessages
+			if name == "receive" {
+				take = func(ctx context.Context, queue string, most int) ([]Message, error) {
+					return c.ReceiveMessages(ctx, queue, most, ReceiveOptions{})
+				}
+			}
+			if ms, err := take(t.Context(), "q", 3); err != nil || len(ms) != 1 || ms[0].ID != ids[0] {
+				t.Errorf("%+v, %v", ms, err)
+			}
+			if ms, err := take(t.Context(), "q", 3); err == nil {
+				t.Errorf("%+v", ms)
+			}
+			if a := attributes(t, c, "q"); a.Visible != 2 || a.Received != 1 {
+				t.Errorf("attributes: %+v", a)
+			}
+		})
 	}
 }
 
@@ -128,7 +157,7 @@ func TestStoredAttributes(t *testing.T) {
 	}
 	run(t, c, "HDEL", hash, "delay")
 	for _, name := range []string{"send", "receive", "pop", "extend", "set"} {
-		if err := operations(c, t.Context(), someID)[name](); !errors.Is(err, ErrQueueNotFound) {
+		if err := operations(t.Context(), c, someID)[name](); !errors.Is(err, ErrQueueNotFound) {
 			t.Errorf("%s of a queue that lacks an attribute: %v", name, err)
 		}
 	}
@@ -144,7 +173,7 @@ func TestScriptFlush(t *testing.T) {
 	c := over(t, redistest.Dial(t, server.URL()), Config{})
 	for range 3 {
 		for _, name := range []string{"create", "send", "receive", "extend", "pop", "attributes", "set", "delete", "drop"} {
-			if err := operations(c, t.Context(), someID)[name](); err != nil {
+			if err := operations(t.Context(), c, someID)[name](); err != nil {
 				t.Errorf("%s: %v", name, err)
 			}
 			run(t, c, "SCRIPT", "FLUSH")
@@ -190,15 +219,15 @@ func TestContext(t *testing.T) {
 	create(t, c, "q", QueueOptions{})
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	for name, op := range operations(c, ended, someID) {
+	for name, op := range operations(ended, c, someID) {
 		if err := op(); !errors.Is(err, context.Canceled) || errors.Is(err, ErrUncertain) {
 			t.Errorf("%s with an ended context: %v", name, err)
 		}
 	}
 	proxy.BlackHole()
-	for name := range operations(c, ended, someID) {
+	for name := range operations(ended, c, someID) {
 		soon, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
-		err := operations(c, soon, someID)[name]()
+		err := operations(soon, c, someID)[name]()
 		cancel()
 		reads := name == "attributes" || name == "list"
 		if !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, ErrUncertain) == reads {
@@ -246,7 +275,7 @@ func TestLeastPermissions(t *testing.T) {
 		"+srem", "+smembers", "+unlink")
 	c := over(t, redistest.Dial(t, strings.Replace(server.URL(), "//", "//app:secret@", 1)), Config{Realtime: true})
 	for _, name := range []string{"create", "send", "receive", "extend", "pop", "attributes", "set", "delete", "list", "drop"} {
-		if err := operations(c, t.Context(), someID)[name](); err != nil {
+		if err := operations(t.Context(), c, someID)[name](); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

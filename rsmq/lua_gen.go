@@ -10,7 +10,7 @@ import (
 )
 
 // attributesSHA is the SHA1 of attributesSource, by which a server knows the script.
-const attributesSHA = "3036300297725a6ee3cc8b5e1f5e744a1bead40c"
+const attributesSHA = "f63eb54bdf3b1486a6b97e73995ce302f8e373dd"
 
 // attributesSource is lua/attributes.lua with its includes, without comments.
 const attributesSource = `local function clock(pinned)
@@ -40,10 +40,10 @@ local function span(text)
 end
 local function counter(text)
   local n = tonumber(text or 0)
-  if not n or n % 1 ~= 0 or n >= 2 ^ 53 or n <= -2 ^ 53 then
-    error('ERR a counter of the queue is not an integer', 0)
+  if n and n % 1 == 0 and n < 2 ^ 53 and n > -2 ^ 53 then
+    return n
   end
-  return n
+  return nil
 end
 local function attributes(hash, set, pinned)
   local a = redis.call('HMGET', hash, 'vt', 'delay', 'maxsize', 'totalrecv', 'totalsent', 'created', 'modified')
@@ -84,7 +84,7 @@ func runAttributes(ctx context.Context, c rueidis.Client, k keySet, a attributes
 }
 
 // configureSHA is the SHA1 of configureSource, by which a server knows the script.
-const configureSHA = "79ed014c75d217e03f4c3bddc49164360d3d6407"
+const configureSHA = "46ac174eff1657351856f13eca1a9168f8ad9c78"
 
 // configureSource is lua/configure.lua with its includes, without comments.
 const configureSource = `local function demand(key, want)
@@ -123,10 +123,10 @@ local function span(text)
 end
 local function counter(text)
   local n = tonumber(text or 0)
-  if not n or n % 1 ~= 0 or n >= 2 ^ 53 or n <= -2 ^ 53 then
-    error('ERR a counter of the queue is not an integer', 0)
+  if n and n % 1 == 0 and n < 2 ^ 53 and n > -2 ^ 53 then
+    return n
   end
-  return n
+  return nil
 end
 local function attributes(hash, set, pinned)
   local a = redis.call('HMGET', hash, 'vt', 'delay', 'maxsize', 'totalrecv', 'totalsent', 'created', 'modified')
@@ -183,7 +183,7 @@ func runConfigure(ctx context.Context, c rueidis.Client, k keySet, a configureAr
 }
 
 // createSHA is the SHA1 of createSource, by which a server knows the script.
-const createSHA = "820336c4f5017186f7cb902489f4138c10eb05c7"
+const createSHA = "d6523c3042421b9e69e886af04ab3a1159d36c16"
 
 // createSource is lua/create.lua with its includes, without comments.
 const createSource = `local function demand(key, want)
@@ -222,10 +222,10 @@ local function span(text)
 end
 local function counter(text)
   local n = tonumber(text or 0)
-  if not n or n % 1 ~= 0 or n >= 2 ^ 53 or n <= -2 ^ 53 then
-    error('ERR a counter of the queue is not an integer', 0)
+  if n and n % 1 == 0 and n < 2 ^ 53 and n > -2 ^ 53 then
+    return n
   end
-  return n
+  return nil
 end
 local hash, queues = KEYS[1], KEYS[2]
 demand(hash, 'hash')
@@ -370,7 +370,7 @@ func runDrop(ctx context.Context, c rueidis.Client, k keySet, a dropArgs) rueidi
 }
 
 // extendSHA is the SHA1 of extendSource, by which a server knows the script.
-const extendSHA = "b531effa7235801318e60c89db126d05e51f7474"
+const extendSHA = "f1e38adf220b6fd7651c8750f8c11c218d4d1a6a"
 
 // extendSource is lua/extend.lua with its includes, without comments.
 const extendSource = `local function clock(pinned)
@@ -400,10 +400,10 @@ local function span(text)
 end
 local function counter(text)
   local n = tonumber(text or 0)
-  if not n or n % 1 ~= 0 or n >= 2 ^ 53 or n <= -2 ^ 53 then
-    error('ERR a counter of the queue is not an integer', 0)
+  if n and n % 1 == 0 and n < 2 ^ 53 and n > -2 ^ 53 then
+    return n
   end
-  return n
+  return nil
 end
 local set, id = KEYS[2], ARGV[2]
 local queue = redis.call('HMGET', KEYS[1], 'vt', 'delay', 'maxsize')
@@ -458,7 +458,7 @@ func runExtend(ctx context.Context, c rueidis.Client, k keySet, a extendArgs) ru
 }
 
 // popSHA is the SHA1 of popSource, by which a server knows the script.
-const popSHA = "5407cfadd82d5c24888a2fa407e7218e320f5bd4"
+const popSHA = "8c889b638ed7aa8b05302be48ee24b433aa65eec"
 
 // popSource is lua/pop.lua with its includes, without comments.
 const popSource = `local function clock(pinned)
@@ -488,10 +488,10 @@ local function span(text)
 end
 local function counter(text)
   local n = tonumber(text or 0)
-  if not n or n % 1 ~= 0 or n >= 2 ^ 53 or n <= -2 ^ 53 then
-    error('ERR a counter of the queue is not an integer', 0)
+  if n and n % 1 == 0 and n < 2 ^ 53 and n > -2 ^ 53 then
+    return n
   end
-  return n
+  return nil
 end
 local BYTES = 1048576
 local function look(hash, set, count)
@@ -504,51 +504,42 @@ local function look(hash, set, count)
   if rows.err then
     error(rows.err, 0)
   end
-  return rows, queue
-end
-local function deliver(hash, rows, queue, now)
-  local out, n, read = {0, -1}, 0, 0
-  local stamp = whole(now)
-  local body, rc, first = queue[5], queue[6], queue[7]
-  for i = 1, #rows, 2 do
-    local due = tonumber(rows[i + 1])
-    if due > now then
-      out[2] = math.ceil(due - now)
-      break
-    end
-    if read >= BYTES then
-      break
-    end
-    local id = rows[i]
-    if i > 1 then
-      local found = redis.call('HMGET', hash, id, id .. ':rc', id .. ':fr')
-      body, rc, first = found[1], found[2], found[3]
-    end
-    rc = counter(rc) + 1
-    out[2 * i + 1], out[2 * i + 2], out[2 * i + 3], out[2 * i + 4] = id, body, rc, rc == 1 and stamp or first or ''
-    n, read = n + 1, read + (body and #body or 0)
+  if not counter(queue[4]) or id ~= '' and not counter(queue[6]) then
+    error('ERR a counter of the queue is not an integer', 0)
   end
-  return out, n
+  return rows, queue
 end
 local hash, set = KEYS[1], KEYS[2]
 local rows, queue = look(hash, set, ARGV[2])
 if not rows then
   return {1, -1}
 end
-local received = counter(queue[4])
-local out, n = deliver(hash, rows, queue, millis(clock(ARGV[1])))
-if n == 0 then
-  return out
+local now = millis(clock(ARGV[1]))
+local stamp = whole(now)
+local out, n, read = {0, -1}, 0, 0
+local body, rc, first = queue[5], queue[6], queue[7]
+for i = 1, #rows, 2 do
+  local id, due = rows[i], tonumber(rows[i + 1])
+  if due > now then
+    out[2] = math.ceil(due - now)
+    break
+  end
+  if i > 1 then
+    local found = redis.call('HMGET', hash, id, id .. ':rc', id .. ':fr')
+    body, rc, first = found[1], found[2], found[3]
+  end
+  rc = counter(rc)
+  if not rc or read >= BYTES then
+    break
+  end
+  redis.call('HDEL', hash, id, id .. ':rc', id .. ':fr')
+  redis.call('ZREM', set, id)
+  out[2 * i + 1], out[2 * i + 2], out[2 * i + 3], out[2 * i + 4] = id, body, rc + 1, rc == 0 and stamp or first or ''
+  n, read = n + 1, read + (body and #body or 0)
 end
-local fields, ids = {}, {}
-for i = 1, n do
-  local id = out[4 * i - 1]
-  ids[i] = id
-  fields[3 * i - 2], fields[3 * i - 1], fields[3 * i] = id, id .. ':rc', id .. ':fr'
+if n > 0 then
+  redis.call('HINCRBY', hash, 'totalrecv', n)
 end
-redis.call('HSET', hash, 'totalrecv', received + n)
-redis.call('HDEL', hash, unpack(fields))
-redis.call('ZREM', set, unpack(ids))
 return out
 `
 
@@ -579,7 +570,7 @@ func runPop(ctx context.Context, c rueidis.Client, k keySet, a popArgs) rueidis.
 }
 
 // receiveSHA is the SHA1 of receiveSource, by which a server knows the script.
-const receiveSHA = "b2a28b0c268b5d616f6ec41bbd7203b437cec6fc"
+const receiveSHA = "b2ce1b0d93dcedf92a1061d55f3612392d368613"
 
 // receiveSource is lua/receive.lua with its includes, without comments.
 const receiveSource = `local function clock(pinned)
@@ -609,10 +600,10 @@ local function span(text)
 end
 local function counter(text)
   local n = tonumber(text or 0)
-  if not n or n % 1 ~= 0 or n >= 2 ^ 53 or n <= -2 ^ 53 then
-    error('ERR a counter of the queue is not an integer', 0)
+  if n and n % 1 == 0 and n < 2 ^ 53 and n > -2 ^ 53 then
+    return n
   end
-  return n
+  return nil
 end
 local BYTES = 1048576
 local function look(hash, set, count)
@@ -625,31 +616,10 @@ local function look(hash, set, count)
   if rows.err then
     error(rows.err, 0)
   end
-  return rows, queue
-end
-local function deliver(hash, rows, queue, now)
-  local out, n, read = {0, -1}, 0, 0
-  local stamp = whole(now)
-  local body, rc, first = queue[5], queue[6], queue[7]
-  for i = 1, #rows, 2 do
-    local due = tonumber(rows[i + 1])
-    if due > now then
-      out[2] = math.ceil(due - now)
-      break
-    end
-    if read >= BYTES then
-      break
-    end
-    local id = rows[i]
-    if i > 1 then
-      local found = redis.call('HMGET', hash, id, id .. ':rc', id .. ':fr')
-      body, rc, first = found[1], found[2], found[3]
-    end
-    rc = counter(rc) + 1
-    out[2 * i + 1], out[2 * i + 2], out[2 * i + 3], out[2 * i + 4] = id, body, rc, rc == 1 and stamp or first or ''
-    n, read = n + 1, read + (body and #body or 0)
+  if not counter(queue[4]) or id ~= '' and not counter(queue[6]) then
+    error('ERR a counter of the queue is not an integer', 0)
   end
-  return out, n
+  return rows, queue
 end
 local hash, set = KEYS[1], KEYS[2]
 local rows, queue = look(hash, set, ARGV[3])
@@ -664,23 +634,37 @@ if not vt or vt < 0 then
   return {2, -1}
 end
 local now = millis(clock(ARGV[1]))
-local received = counter(queue[4])
-local out, n = deliver(hash, rows, queue, now)
-if n == 0 then
-  return out
-end
-local due, fields, scores = whole(now + vt), {}, {}
-for i = 1, n do
-  local id, rc = out[4 * i - 1], out[4 * i + 1]
-  local at = #fields
-  fields[at + 1], fields[at + 2] = id .. ':rc', rc
-  if rc == 1 then
-    fields[at + 3], fields[at + 4] = id .. ':fr', out[4 * i + 2]
+local stamp, hidden = whole(now), whole(now + vt)
+local out, n, read = {0, -1}, 0, 0
+local body, rc, first = queue[5], queue[6], queue[7]
+for i = 1, #rows, 2 do
+  local id, due = rows[i], tonumber(rows[i + 1])
+  if due > now then
+    out[2] = math.ceil(due - now)
+    break
   end
-  scores[2 * i - 1], scores[2 * i] = due, id
+  if i > 1 then
+    local found = redis.call('HMGET', hash, id, id .. ':rc', id .. ':fr')
+    body, rc, first = found[1], found[2], found[3]
+  end
+  rc = counter(rc)
+  if not rc or read >= BYTES then
+    break
+  end
+  rc = rc + 1
+  if rc == 1 then
+    first = stamp
+    redis.call('HSET', hash, id .. ':rc', '1', id .. ':fr', first)
+  else
+    redis.call('HSET', hash, id .. ':rc', rc)
+  end
+  redis.call('ZADD', set, hidden, id)
+  out[2 * i + 1], out[2 * i + 2], out[2 * i + 3], out[2 * i + 4] = id, body, rc, first or ''
+  n, read = n + 1, read + (body and #body or 0)
 end
-redis.call('HSET', hash, 'totalrecv', received + n, unpack(fields))
-redis.call('ZADD', set, unpack(scores))
+if n > 0 then
+  redis.call('HINCRBY', hash, 'totalrecv', n)
+end
 return out
 `
 
@@ -714,7 +698,7 @@ func runReceive(ctx context.Context, c rueidis.Client, k keySet, a receiveArgs) 
 }
 
 // sendSHA is the SHA1 of sendSource, by which a server knows the script.
-const sendSHA = "115531bcd043972d25d5417608e31b71b4ad0e81"
+const sendSHA = "4774d957ca63c4d56a1971867a4057b1231389fc"
 
 // sendSource is lua/send.lua with its includes, without comments.
 const sendSource = `local function clock(pinned)
@@ -744,10 +728,10 @@ local function span(text)
 end
 local function counter(text)
   local n = tonumber(text or 0)
-  if not n or n % 1 ~= 0 or n >= 2 ^ 53 or n <= -2 ^ 53 then
-    error('ERR a counter of the queue is not an integer', 0)
+  if n and n % 1 == 0 and n < 2 ^ 53 and n > -2 ^ 53 then
+    return n
   end
-  return n
+  return nil
 end
 local hash, set = KEYS[1], KEYS[2]
 local delay, channel = tonumber(ARGV[2]), ARGV[3]
@@ -787,6 +771,9 @@ end
 local s, us = clock(ARGV[1])
 local stamp, due = s * 1000000 + us, whole(millis(s, us) + delay)
 local sent = counter(queue[4])
+if not sent then
+  error('ERR a counter of the queue is not an integer', 0)
+end
 local out, scores, fields = {0}, {}, {}
 for i = 4, #ARGV, 3 do
   local id = base36(stamp + #out - 1) .. ARGV[i + 1]

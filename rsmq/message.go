@@ -65,7 +65,7 @@ func (c *Client) deletePage(ctx context.Context, queue string, ids []string) ([]
 		return runDelete(ctx, c.redis, c.keys(queue), deleteArgs{IDs: ids}).AsIntSlice()
 	})
 	if err == nil && len(found) != len(ids) {
-		err = &shortReply{"delete", len(found)}
+		err = &replyError{"delete", len(found)}
 	}
 	return found, err
 }

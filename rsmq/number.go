@@ -37,12 +37,12 @@ func span(d *time.Duration) int64 {
 // milliseconds of a time. Part of a millisecond counts as a whole one.
 func milliseconds(d time.Duration) int64 { return int64((d + time.Millisecond - 1) / time.Millisecond) }
 
-// shortReply is an answer of a script that is not what it should be.
-type shortReply struct {
+// replyError is an answer of a script that is not as long as it should be.
+type replyError struct {
 	script string
 	items  int
 }
 
-func (e *shortReply) Error() string {
+func (e *replyError) Error() string {
 	return fmt.Sprintf("rsmq: the script %s answered with %d items", e.script, e.items)
 }

@@ -146,7 +146,7 @@ func readAttributes(reply []rueidis.RedisMessage) (Attributes, error) {
 		return Attributes{}, ErrQueueNotFound
 	}
 	if len(reply) != all {
-		return Attributes{}, &shortReply{"attributes", len(reply)}
+		return Attributes{}, &replyError{"attributes", len(reply)}
 	}
 	var a Attributes
 	number := func(i int, name string) (n int64, ok bool) {

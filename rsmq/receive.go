@@ -159,7 +159,7 @@ func readMessages(script string, reply []rueidis.RedisMessage, err error) ([]Mes
 		return nil, 0, err
 	}
 	if len(reply) < head || (len(reply)-head)%each != 0 {
-		return nil, 0, &shortReply{script, len(reply)}
+		return nil, 0, &replyError{script, len(reply)}
 	}
 	if err := statusError(reply[0], "vt"); err != nil {
 		return nil, 0, err

@@ -113,13 +113,13 @@ func (c *Client) send(ctx context.Context, to queueTime, page []string) ([]strin
 		return nil, err
 	}
 	if len(reply) == 0 {
-		return nil, &shortReply{"send", 0}
+		return nil, &replyError{"send", 0}
 	}
 	if err := statusError(reply[0], "delay"); err != nil {
 		return nil, err
 	}
 	if len(reply) != 1+len(page) {
-		return nil, &shortReply{"send", len(reply)}
+		return nil, &replyError{"send", len(reply)}
 	}
 	ids := make([]string, len(page))
 	for i := range ids {

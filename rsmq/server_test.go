@@ -49,7 +49,7 @@ func TestReplica(t *testing.T) {
 	run(t, elsewhere, "REPLICAOF", "NO", "ONE")
 	follow(t, c, second)
 	for _, name := range writes {
-		if err := operations(c, t.Context(), id)[name](); redisCode(err) != "READONLY" || errors.Is(err, ErrUncertain) || lasting(err) {
+		if err := operations(t.Context(), c, id)[name](); redisCode(err) != "READONLY" || errors.Is(err, ErrUncertain) || lasting(err) {
 			t.Errorf("%s on a replica: %v", name, err)
 		}
 	}
@@ -83,7 +83,7 @@ func TestLoading(t *testing.T) {
 		return redisCode(c.redis.Do(t.Context(), c.redis.B().Arbitrary("EXISTS").Keys("x").Build()).Error()) == "LOADING"
 	})
 	for _, name := range writes {
-		if err := operations(c, t.Context(), id)[name](); redisCode(err) != "LOADING" || errors.Is(err, ErrUncertain) || lasting(err) {
+		if err := operations(t.Context(), c, id)[name](); redisCode(err) != "LOADING" || errors.Is(err, ErrUncertain) || lasting(err) {
 			t.Errorf("%s while the server loads: %v", name, err)
 		}
 	}

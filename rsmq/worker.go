@@ -71,10 +71,10 @@ func (o WorkerOptions) validate() error {
 		}
 	}
 	if err := checkTime("vt", &o.Invisible); err != nil {
-		errs = append(errs, fmt.Errorf("Invisible is %s: %w", o.Invisible, err))
+		errs = append(errs, fmt.Errorf("option Invisible is %s: %w", o.Invisible, err))
 	}
 	if o.DefaultDelay > MaxTime {
-		errs = append(errs, fmt.Errorf("DefaultDelay is %s: %w", o.DefaultDelay, checkTime("delay", &o.DefaultDelay)))
+		errs = append(errs, fmt.Errorf("option DefaultDelay is %s: %w", o.DefaultDelay, checkTime("delay", &o.DefaultDelay)))
 	}
 	return errors.Join(errs...)
 }
@@ -193,10 +193,10 @@ func (w *Worker) end() {
 func (w *Worker) create(ctx context.Context) error {
 	for wait := retryFirst; ; wait = min(2*wait, retryMost) {
 		err := w.client.CreateQueue(ctx, w.queue, QueueOptions{})
-		if err == nil || errors.Is(err, ErrQueueExists) || ctx.Err() != nil {
-			return nil
-		}
-		if lasting(err) {
+		switch {
+		case err == nil, ctx.Err() != nil, errors.Is(err, ErrQueueExists):
+			return nil //nolint:nilerr // that there is a queue is no failure, nor is the end
+		case lasting(err):
 			return err
 		}
 		w.failed(err, nil)

@@ -208,7 +208,9 @@ func TestWorkerOutlivesOutage(t *testing.T) {
 			}
 		},
 	}})
-	<-failures
+	if err := <-failures; err == nil {
+		t.Error("no error of a dead server")
+	}
 	for range 2 {
 		if err := server.Restart(); err != nil {
 			t.Fatal(err)
@@ -222,7 +224,9 @@ func TestWorkerOutlivesOutage(t *testing.T) {
 			t.Errorf("handled %q", body)
 		}
 		server.Kill()
-		<-failures
+		if err := <-failures; err == nil {
+			t.Error("no error of a dead server")
+		}
 	}
 }
 

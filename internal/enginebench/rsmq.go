@@ -36,8 +36,11 @@ const rsmqCPU = 0.8
 
 func (c rsmqCase) String() string {
 	name := map[string]string{"send": "send", "receive": "receive+delete", "pop": "pop"}[c.op]
-	if c.batch > 0 {
+	switch {
+	case c.batch > 0:
 		return fmt.Sprintf("%s, %d callers, batches of %d", name, c.callers, c.batch)
+	case c.callers == 1:
+		return name + ", 1 caller"
 	}
 	return fmt.Sprintf("%s, %d callers", name, c.callers)
 }

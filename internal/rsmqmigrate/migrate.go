@@ -35,9 +35,9 @@ type Counts struct {
 }
 
 // Moved is how many were moved, or would be.
-func (c Counts) Moved() int64 { return c.Visible + c.Delayed }
+func (c *Counts) Moved() int64 { return c.Visible + c.Delayed }
 
-// ErrNoTag: on a Redis Cluster a queue of RSMQ can only be used if its namespace has a {tag}.
+// ErrNoTag is for a Redis Cluster, where a queue of RSMQ can only be used if its namespace has a {tag}.
 var ErrNoTag = errors.New("the keys of the RSMQ queue lie in different slots of the cluster: its namespace has no {tag}")
 
 const (

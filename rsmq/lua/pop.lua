@@ -14,18 +14,31 @@ local rows, queue = look(hash, set, ARGV[2])
 if not rows then
   return {1, -1}
 end
-local received = counter(queue[4])
-local out, n = deliver(hash, rows, queue, millis(clock(ARGV[1])))
-if n == 0 then
-  return out
+
+local now = millis(clock(ARGV[1]))
+local stamp = whole(now)
+local out, n, read = {0, -1}, 0, 0
+local body, rc, first = queue[5], queue[6], queue[7]
+for i = 1, #rows, 2 do
+  local id, due = rows[i], tonumber(rows[i + 1])
+  if due > now then
+    out[2] = math.ceil(due - now)
+    break
+  end
+  if i > 1 then
+    local found = redis.call('HMGET', hash, id, id .. ':rc', id .. ':fr')
+    body, rc, first = found[1], found[2], found[3]
+  end
+  rc = counter(rc)
+  if not rc or read >= BYTES then
+    break -- the next call begins with this one
+  end
+  redis.call('HDEL', hash, id, id .. ':rc', id .. ':fr')
+  redis.call('ZREM', set, id)
+  out[2 * i + 1], out[2 * i + 2], out[2 * i + 3], out[2 * i + 4] = id, body, rc + 1, rc == 0 and stamp or first or ''
+  n, read = n + 1, read + (body and #body or 0)
 end
-local fields, ids = {}, {}
-for i = 1, n do
-  local id = out[4 * i - 1]
-  ids[i] = id
-  fields[3 * i - 2], fields[3 * i - 1], fields[3 * i] = id, id .. ':rc', id .. ':fr'
+if n > 0 then
+  redis.call('HINCRBY', hash, 'totalrecv', n)
 end
-redis.call('HSET', hash, 'totalrecv', received + n)
-redis.call('HDEL', hash, unpack(fields))
-redis.call('ZREM', set, unpack(ids))
 return out

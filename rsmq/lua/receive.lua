@@ -5,8 +5,8 @@
 -- ARGV 1 clock string pinned time; empty = the server's
 -- ARGV 2 vt int       ms that they are hidden; -1 = as the queue says; -2 = one that is out of range
 -- ARGV 3 count int    how many at most; fewer when 1 MiB was read
--- RETURNS - the status, ms until the next one is visible (-1 = not known), then four items per message: id, body (nil = it has none), how often it was
---   received, ms of the first time (empty = not known)
+-- RETURNS - the status, ms until the next one is visible (-1 = not known), then four items per message: id, body (nil = it has none), how often it
+--   was received, ms of the first time (empty = not known)
 -- INCLUDE clock
 -- INCLUDE deliver
 
@@ -25,21 +25,35 @@ if not vt or vt < 0 then
 end
 
 local now = millis(clock(ARGV[1]))
-local received = counter(queue[4])
-local out, n = deliver(hash, rows, queue, now)
-if n == 0 then
-  return out
-end
-local due, fields, scores = whole(now + vt), {}, {}
-for i = 1, n do
-  local id, rc = out[4 * i - 1], out[4 * i + 1]
-  local at = #fields
-  fields[at + 1], fields[at + 2] = id .. ':rc', rc
-  if rc == 1 then
-    fields[at + 3], fields[at + 4] = id .. ':fr', out[4 * i + 2]
+local stamp, hidden = whole(now), whole(now + vt)
+local out, n, read = {0, -1}, 0, 0
+local body, rc, first = queue[5], queue[6], queue[7]
+for i = 1, #rows, 2 do
+  local id, due = rows[i], tonumber(rows[i + 1])
+  if due > now then
+    out[2] = math.ceil(due - now)
+    break
   end
-  scores[2 * i - 1], scores[2 * i] = due, id
+  if i > 1 then
+    local found = redis.call('HMGET', hash, id, id .. ':rc', id .. ':fr')
+    body, rc, first = found[1], found[2], found[3]
+  end
+  rc = counter(rc)
+  if not rc or read >= BYTES then
+    break -- the next call begins with this one
+  end
+  rc = rc + 1
+  if rc == 1 then
+    first = stamp
+    redis.call('HSET', hash, id .. ':rc', '1', id .. ':fr', first)
+  else
+    redis.call('HSET', hash, id .. ':rc', rc)
+  end
+  redis.call('ZADD', set, hidden, id)
+  out[2 * i + 1], out[2 * i + 2], out[2 * i + 3], out[2 * i + 4] = id, body, rc, first or ''
+  n, read = n + 1, read + (body and #body or 0)
 end
-redis.call('HSET', hash, 'totalrecv', received + n, unpack(fields))
-redis.call('ZADD', set, unpack(scores))
+if n > 0 then
+  redis.call('HINCRBY', hash, 'totalrecv', n)
+end
 return out

@@ -55,6 +55,9 @@ end
 local s, us = clock(ARGV[1])
 local stamp, due = s * 1000000 + us, whole(millis(s, us) + delay)
 local sent = counter(queue[4])
+if not sent then
+  error('ERR a counter of the queue is not an integer', 0)
+end
 local out, scores, fields = {0}, {}, {}
 for i = 4, #ARGV, 3 do
   local id = base36(stamp + #out - 1) .. ARGV[i + 1]

@@ -20,12 +20,11 @@ local function span(text)
   return nil
 end
 
--- A stored counter. One that is no number, or too large for a script to count, is an error: before the first write, since Redis takes
--- nothing back.
+-- A stored counter; 0 if it is not there yet, nil if it is no number, or too large for a script to count.
 local function counter(text)
   local n = tonumber(text or 0)
-  if not n or n % 1 ~= 0 or n >= 2 ^ 53 or n <= -2 ^ 53 then
-    error('ERR a counter of the queue is not an integer', 0)
+  if n and n % 1 == 0 and n < 2 ^ 53 and n > -2 ^ 53 then
+    return n
   end
-  return n
+  return nil
 end
