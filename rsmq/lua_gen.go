@@ -10,7 +10,7 @@ import (
 )
 
 // attributesSHA is the SHA1 of attributesSource, by which a server knows the script.
-const attributesSHA = "f63eb54bdf3b1486a6b97e73995ce302f8e373dd"
+const attributesSHA = "d8b21d14579d86f25491ca2d8716f0f0860dceb6"
 
 // attributesSource is lua/attributes.lua with its includes, without comments.
 const attributesSource = `local function clock(pinned)
@@ -39,11 +39,11 @@ local function span(text)
   return nil
 end
 local function counter(text)
-  local n = tonumber(text or 0)
-  if n and n % 1 == 0 and n < 2 ^ 53 and n > -2 ^ 53 then
-    return n
+  if not text or text == '0' then
+    return 0
   end
-  return nil
+  local n = string.match(text, '^%-?[1-9]%d*$') and tonumber(text)
+  return n and math.abs(n) < 2 ^ 53 and n or nil
 end
 local function attributes(hash, set, pinned)
   local a = redis.call('HMGET', hash, 'vt', 'delay', 'maxsize', 'totalrecv', 'totalsent', 'created', 'modified')
@@ -84,7 +84,7 @@ func runAttributes(ctx context.Context, c rueidis.Client, k keySet, a attributes
 }
 
 // configureSHA is the SHA1 of configureSource, by which a server knows the script.
-const configureSHA = "46ac174eff1657351856f13eca1a9168f8ad9c78"
+const configureSHA = "6dd45bf626263b5285227864d064eb2c7d3a5c5e"
 
 // configureSource is lua/configure.lua with its includes, without comments.
 const configureSource = `local function demand(key, want)
@@ -122,11 +122,11 @@ local function span(text)
   return nil
 end
 local function counter(text)
-  local n = tonumber(text or 0)
-  if n and n % 1 == 0 and n < 2 ^ 53 and n > -2 ^ 53 then
-    return n
+  if not text or text == '0' then
+    return 0
   end
-  return nil
+  local n = string.match(text, '^%-?[1-9]%d*$') and tonumber(text)
+  return n and math.abs(n) < 2 ^ 53 and n or nil
 end
 local function attributes(hash, set, pinned)
   local a = redis.call('HMGET', hash, 'vt', 'delay', 'maxsize', 'totalrecv', 'totalsent', 'created', 'modified')
@@ -183,7 +183,7 @@ func runConfigure(ctx context.Context, c rueidis.Client, k keySet, a configureAr
 }
 
 // createSHA is the SHA1 of createSource, by which a server knows the script.
-const createSHA = "d6523c3042421b9e69e886af04ab3a1159d36c16"
+const createSHA = "9c61b54e33e4d746166358571619997a8e1799bd"
 
 // createSource is lua/create.lua with its includes, without comments.
 const createSource = `local function demand(key, want)
@@ -221,11 +221,11 @@ local function span(text)
   return nil
 end
 local function counter(text)
-  local n = tonumber(text or 0)
-  if n and n % 1 == 0 and n < 2 ^ 53 and n > -2 ^ 53 then
-    return n
+  if not text or text == '0' then
+    return 0
   end
-  return nil
+  local n = string.match(text, '^%-?[1-9]%d*$') and tonumber(text)
+  return n and math.abs(n) < 2 ^ 53 and n or nil
 end
 local hash, queues = KEYS[1], KEYS[2]
 demand(hash, 'hash')
@@ -370,7 +370,7 @@ func runDrop(ctx context.Context, c rueidis.Client, k keySet, a dropArgs) rueidi
 }
 
 // extendSHA is the SHA1 of extendSource, by which a server knows the script.
-const extendSHA = "f1e38adf220b6fd7651c8750f8c11c218d4d1a6a"
+const extendSHA = "1abaf2733ee64644ac723ed331f84bfb67702b9a"
 
 // extendSource is lua/extend.lua with its includes, without comments.
 const extendSource = `local function clock(pinned)
@@ -399,11 +399,11 @@ local function span(text)
   return nil
 end
 local function counter(text)
-  local n = tonumber(text or 0)
-  if n and n % 1 == 0 and n < 2 ^ 53 and n > -2 ^ 53 then
-    return n
+  if not text or text == '0' then
+    return 0
   end
-  return nil
+  local n = string.match(text, '^%-?[1-9]%d*$') and tonumber(text)
+  return n and math.abs(n) < 2 ^ 53 and n or nil
 end
 local set, id = KEYS[2], ARGV[2]
 local queue = redis.call('HMGET', KEYS[1], 'vt', 'delay', 'maxsize')
@@ -458,7 +458,7 @@ func runExtend(ctx context.Context, c rueidis.Client, k keySet, a extendArgs) ru
 }
 
 // popSHA is the SHA1 of popSource, by which a server knows the script.
-const popSHA = "8c889b638ed7aa8b05302be48ee24b433aa65eec"
+const popSHA = "5000480483dd285a0ddc0bf04dc873f9e227f063"
 
 // popSource is lua/pop.lua with its includes, without comments.
 const popSource = `local function clock(pinned)
@@ -487,11 +487,11 @@ local function span(text)
   return nil
 end
 local function counter(text)
-  local n = tonumber(text or 0)
-  if n and n % 1 == 0 and n < 2 ^ 53 and n > -2 ^ 53 then
-    return n
+  if not text or text == '0' then
+    return 0
   end
-  return nil
+  local n = string.match(text, '^%-?[1-9]%d*$') and tonumber(text)
+  return n and math.abs(n) < 2 ^ 53 and n or nil
 end
 local BYTES = 1048576
 local function look(hash, set, count)
@@ -570,7 +570,7 @@ func runPop(ctx context.Context, c rueidis.Client, k keySet, a popArgs) rueidis.
 }
 
 // receiveSHA is the SHA1 of receiveSource, by which a server knows the script.
-const receiveSHA = "b2ce1b0d93dcedf92a1061d55f3612392d368613"
+const receiveSHA = "146ca1a83dbb461e42b8b9a827d6a30f597d134f"
 
 // receiveSource is lua/receive.lua with its includes, without comments.
 const receiveSource = `local function clock(pinned)
@@ -599,11 +599,11 @@ local function span(text)
   return nil
 end
 local function counter(text)
-  local n = tonumber(text or 0)
-  if n and n % 1 == 0 and n < 2 ^ 53 and n > -2 ^ 53 then
-    return n
+  if not text or text == '0' then
+    return 0
   end
-  return nil
+  local n = string.match(text, '^%-?[1-9]%d*$') and tonumber(text)
+  return n and math.abs(n) < 2 ^ 53 and n or nil
 end
 local BYTES = 1048576
 local function look(hash, set, count)
@@ -698,7 +698,7 @@ func runReceive(ctx context.Context, c rueidis.Client, k keySet, a receiveArgs) 
 }
 
 // sendSHA is the SHA1 of sendSource, by which a server knows the script.
-const sendSHA = "4774d957ca63c4d56a1971867a4057b1231389fc"
+const sendSHA = "7d6056fe12b12d2a371ba209dec7f038b59cdac8"
 
 // sendSource is lua/send.lua with its includes, without comments.
 const sendSource = `local function clock(pinned)
@@ -727,11 +727,11 @@ local function span(text)
   return nil
 end
 local function counter(text)
-  local n = tonumber(text or 0)
-  if n and n % 1 == 0 and n < 2 ^ 53 and n > -2 ^ 53 then
-    return n
+  if not text or text == '0' then
+    return 0
   end
-  return nil
+  local n = string.match(text, '^%-?[1-9]%d*$') and tonumber(text)
+  return n and math.abs(n) < 2 ^ 53 and n or nil
 end
 local hash, set = KEYS[1], KEYS[2]
 local delay, channel = tonumber(ARGV[2]), ARGV[3]
@@ -785,7 +785,10 @@ end
 redis.call('ZADD', set, unpack(scores))
 redis.call('HSET', hash, 'totalsent', sent + #out - 1, unpack(fields))
 if channel ~= '' then
-  redis.pcall('PUBLISH', channel, redis.call('ZCARD', set))
+  local before = redis.call('ZCARD', set) - #out + 1
+  for i = 1, #out - 1 do
+    redis.pcall('PUBLISH', channel, before + i)
+  end
 end
 return out
 `

@@ -16,7 +16,7 @@ const (
 )
 
 // Subscribe calls announced whenever a sender with Config.Realtime, a Node process among them, has sent to the queue: with the number of messages
-// that the queue then had, hidden ones too. SendMessages announces once per page. It takes a connection of its own, and returns when ctx ends, with
+// that the queue then had, hidden ones too. It takes a connection of its own, and returns when ctx ends, with
 // its cause, or with ErrClosed after Close; announced is not called any more then.
 //
 // Nothing is announced when a hidden message becomes visible again, and what is announced while the connection is broken is lost: so

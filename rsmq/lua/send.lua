@@ -69,7 +69,11 @@ end
 redis.call('ZADD', set, unpack(scores)) -- first: the other key was found to be a hash
 redis.call('HSET', hash, 'totalsent', sent + #out - 1, unpack(fields))
 if channel ~= '' then
-  -- Best effort: without permission to publish, the message is there all the same.
-  redis.pcall('PUBLISH', channel, redis.call('ZCARD', set))
+  -- Each message is announced, as if they had been sent one after the other. Best effort: without permission to publish they are there all
+  -- the same.
+  local before = redis.call('ZCARD', set) - #out + 1
+  for i = 1, #out - 1 do
+    redis.pcall('PUBLISH', channel, before + i)
+  end
 end
 return out

@@ -20,11 +20,11 @@ local function span(text)
   return nil
 end
 
--- A stored counter; 0 if it is not there yet, nil if it is no number, or too large for a script to count.
+-- A stored counter; 0 if it is not there yet, nil if it is none that HINCRBY would count on, or too large for a script.
 local function counter(text)
-  local n = tonumber(text or 0)
-  if n and n % 1 == 0 and n < 2 ^ 53 and n > -2 ^ 53 then
-    return n
+  if not text or text == '0' then
+    return 0
   end
-  return nil
+  local n = string.match(text, '^%-?[1-9]%d*$') and tonumber(text)
+  return n and math.abs(n) < 2 ^ 53 and n or nil
 end
