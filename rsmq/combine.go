@@ -15,8 +15,8 @@ const (
 // combiner lets calls with one key that come while others are under way share one of them. Redis then has less to do for each, and a call
 // waits for nobody as long as fewer than combineFlights are under way.
 type combiner[K comparable, T, R any] struct {
-	// serve makes the call for several, and returns a result for each.
-	serve func(key K, items []T) []outcome[R]
+	// serve makes the call for several, and returns a result for each. ctx ends with that of the most patient caller, or later.
+	serve func(ctx context.Context, key K, items []T) []outcome[R]
 	// abandon, if set, gets a result whose caller does not wait any more.
 	abandon func(key K, result R)
 
@@ -32,9 +32,10 @@ type lane[T, R any] struct {
 
 // ticket is one call.
 type ticket[T, R any] struct {
-	item T
-	done chan outcome[R] // one is sent, unless gone
-	gone bool            // its caller does not wait any more
+	item  T
+	until time.Time
+	done  chan outcome[R] // one is sent, unless gone
+	gone  bool            // its caller does not wait any more
 }
 
 type outcome[R any] struct {
@@ -45,12 +46,13 @@ type outcome[R any] struct {
 // do makes a call. It returns by the end of ctx, or within 5s when that has no deadline; the error is an unsentError if the call had not begun.
 func (b *combiner[K, T, R]) do(ctx context.Context, key K, item T) (R, error) {
 	var late <-chan time.Time
-	if _, ok := ctx.Deadline(); !ok {
+	until, ok := ctx.Deadline()
+	if !ok {
 		timer := time.NewTimer(commandTimeout)
 		defer timer.Stop()
-		late = timer.C
+		late, until = timer.C, time.Now().Add(commandTimeout)
 	}
-	t := &ticket[T, R]{item: item, done: make(chan outcome[R], 1)}
+	t := &ticket[T, R]{item: item, until: until, done: make(chan outcome[R], 1)}
 	b.board(key, t)
 	select {
 	case o := <-t.done:
@@ -116,17 +118,27 @@ func (b *combiner[K, T, R]) next(key K, l *lane[T, R]) []*ticket[T, R] {
 // fly serves a page after the other for as long as some wait.
 func (b *combiner[K, T, R]) fly(key K, l *lane[T, R], page []*ticket[T, R]) {
 	for len(page) > 0 {
-		items := make([]T, len(page))
-		for i, t := range page {
-			items[i] = t.item
-		}
-		for _, o := range b.land(page, b.serve(key, items)) {
+		for _, o := range b.land(page, b.serveAll(key, page)) {
 			b.abandon(key, o.value)
 		}
 		b.mu.Lock()
 		page = b.next(key, l)
 		b.mu.Unlock()
 	}
+}
+
+func (b *combiner[K, T, R]) serveAll(key K, page []*ticket[T, R]) []outcome[R] {
+	items := make([]T, len(page))
+	until := time.Now().Add(commandTimeout) // for a late message to be given back
+	for i, t := range page {
+		items[i] = t.item
+		if t.until.After(until) {
+			until = t.until
+		}
+	}
+	ctx, cancel := context.WithDeadline(context.Background(), until)
+	defer cancel()
+	return b.serve(ctx, key, items)
 }
 
 // land hands out results, and returns those that nobody waits for, if that matters.

@@ -26,7 +26,7 @@ type counting struct {
 
 func newCounting() *counting {
 	c := &counting{}
-	c.serve = func(key string, items []int) []outcome[int] {
+	c.serve = func(_ context.Context, key string, items []int) []outcome[int] {
 		c.mu.Lock()
 		c.served = append(c.served, fmt.Sprintf("%s %d", key, len(items)))
 		c.mu.Unlock()
@@ -119,7 +119,7 @@ func TestCombineIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
 		var c combiner[string, int, int]
-		c.serve = func(_ string, items []int) []outcome[int] {
+		c.serve = func(_ context.Context, _ string, items []int) []outcome[int] {
 			<-release
 			return make([]outcome[int], len(items))
 		}
@@ -130,6 +130,40 @@ func TestCombineIsBounded(t *testing.T) {
 			}
 		}
 		close(release)
+	})
+}
+
+// A shared call lasts for as long as its most patient caller waits.
+func TestCombineWaitsForThePatient(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var c combiner[string, time.Duration, time.Duration]
+		c.serve = func(ctx context.Context, _ string, items []time.Duration) []outcome[time.Duration] {
+			end, _ := ctx.Deadline()
+			left := time.Until(end)
+			time.Sleep(time.Second) // so that the others wait for the next one
+			return slices.Repeat([]outcome[time.Duration]{{value: left}}, len(items))
+		}
+		together(combineFlights+3, func(i int) {
+			ctx := t.Context()
+			if i > 0 {
+				limited, cancel := context.WithTimeout(ctx, time.Minute)
+				defer cancel()
+				ctx = limited
+			}
+			time.Sleep(time.Duration(i) * time.Millisecond)
+			left, err := c.do(ctx, "a", 0)
+			want := time.Minute
+			switch {
+			case i == 0:
+				want = commandTimeout
+			case i >= combineFlights:
+				want = time.Minute - time.Second // it waited for one under way
+			}
+			if err != nil || (left-want).Abs() > 10*time.Millisecond {
+				t.Errorf("call %d has %s, want %s: %v", i, left, want, err)
+			}
+		})
 	})
 }
 
@@ -219,12 +253,12 @@ func TestLargeBodiesForMany(t *testing.T) {
 	create(t, c, "q", QueueOptions{MaxSize: Size(Unlimited)})
 	body := strings.Repeat("x", 300<<10)
 	together(16, func(int) { send(t, c, "q", body) })
-	for _, o := range serveDeliveries(queueTime{"q", 60000}, 12, c.receive)[:12] {
+	for _, o := range serveDeliveries(t.Context(), queueTime{"q", 60000}, 12, c.receive) {
 		if o.err != nil || len(o.value.ms) != 1 || o.value.ms[0].Body != body {
 			t.Errorf("received %d messages: %v", len(o.value.ms), o.err)
 		}
 	}
-	last := serveDeliveries(queueTime{queue: "q"}, 6, c.pop)
+	last := serveDeliveries(t.Context(), queueTime{queue: "q"}, 6, c.pop)
 	for i, o := range last {
 		if want := i < 4; o.err != nil || (len(o.value.ms) == 1) != want {
 			t.Errorf("popped %d messages: %v", len(o.value.ms), o.err)

@@ -20,8 +20,8 @@ func (c *Client) delete(ctx context.Context, queue, id string) (bool, error) {
 }
 
 // serveDeletes deletes the messages of several callers.
-func (c *Client) serveDeletes(queue string, ids []string) []outcome[bool] {
-	found, err := c.deletePage(context.Background(), queue, ids)
+func (c *Client) serveDeletes(ctx context.Context, queue string, ids []string) []outcome[bool] {
+	found, err := c.deletePage(ctx, queue, ids)
 	out := make([]outcome[bool], len(ids))
 	for i := range out {
 		if out[i].err = err; err == nil {

@@ -114,11 +114,11 @@ type delivery struct {
 
 // serveDeliveries takes a message for each of several callers.
 func serveDeliveries(
-	from queueTime, callers int, take func(ctx context.Context, from queueTime, most int) ([]Message, time.Duration, error),
+	ctx context.Context, from queueTime, callers int, take func(ctx context.Context, from queueTime, most int) ([]Message, time.Duration, error),
 ) []outcome[delivery] {
 	out := make([]outcome[delivery], 0, callers)
 	for len(out) < callers {
-		ms, next, err := take(context.Background(), from, callers-len(out))
+		ms, next, err := take(ctx, from, callers-len(out))
 		size := 0
 		for i := range ms {
 			out = append(out, outcome[delivery]{value: delivery{ms: ms[i : i+1]}})

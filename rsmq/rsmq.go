@@ -107,12 +107,12 @@ func New(rc rueidis.Client, cfg Config) (*Client, error) {
 		pinned: func() string { return "" },
 	}
 	c.sends.serve, c.deletes.serve = c.serveSends, c.serveDeletes
-	c.receives.serve = func(from queueTime, callers []struct{}) []outcome[delivery] {
-		return serveDeliveries(from, len(callers), c.receive)
+	c.receives.serve = func(ctx context.Context, from queueTime, callers []struct{}) []outcome[delivery] {
+		return serveDeliveries(ctx, from, len(callers), c.receive)
 	}
 	c.receives.abandon = c.giveBack
-	c.pops.serve = func(from queueTime, callers []struct{}) []outcome[delivery] {
-		return serveDeliveries(from, len(callers), c.pop)
+	c.pops.serve = func(ctx context.Context, from queueTime, callers []struct{}) []outcome[delivery] {
+		return serveDeliveries(ctx, from, len(callers), c.pop)
 	}
 	return c, nil
 }

@@ -36,11 +36,11 @@ func (c *Client) SendMessage(ctx context.Context, queue, body string, o SendOpti
 }
 
 // serveSends stores the messages of several callers. A bad one does not harm the others.
-func (c *Client) serveSends(to queueTime, bodies []string) []outcome[string] {
+func (c *Client) serveSends(ctx context.Context, to queueTime, bodies []string) []outcome[string] {
 	out := make([]outcome[string], 0, len(bodies))
 	for len(out) < len(bodies) {
 		page := sendPage(bodies[len(out):])
-		ids, err := c.send(context.Background(), to, page)
+		ids, err := c.send(ctx, to, page)
 		switch {
 		case err == nil:
 			for _, id := range ids {
@@ -48,7 +48,7 @@ func (c *Client) serveSends(to queueTime, bodies []string) []outcome[string] {
 			}
 		case len(page) > 1 && (errors.Is(err, ErrMessageTooLong) || errors.Is(err, ErrMessageNotString)):
 			for i := range page {
-				out = append(out, c.serveSends(to, page[i:i+1])...)
+				out = append(out, c.serveSends(ctx, to, page[i:i+1])...)
 			}
 		default:
 			out = append(out, slices.Repeat([]outcome[string]{{err: err}}, len(page))...)
