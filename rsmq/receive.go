@@ -37,6 +37,7 @@ type ReceiveOptions struct {
 const (
 	receiveMost  = 1000    // messages that one call may ask for
 	deliverBytes = 1 << 20 // of bodies in one answer, as the scripts have it
+	longNext     = 1 << 40 // ms; other programs may store any time
 )
 
 // ReceiveMessage delivers the next visible message and hides it. ok is false when there is none.
@@ -176,7 +177,7 @@ func readMessages(script string, reply []rueidis.RedisMessage, err error) ([]Mes
 		}
 		ms = append(ms, m)
 	}
-	return ms, time.Duration(next) * time.Millisecond, nil
+	return ms, time.Duration(min(next, longNext)) * time.Millisecond, nil
 }
 
 func readMessage(item []rueidis.RedisMessage) (m Message, err error) {

@@ -20,8 +20,8 @@ type SendOptions struct {
 }
 
 const (
-	sendMost  = 100 // bounds one call of the script; so does
-	sendBytes = 1 << 20
+	sendMost  = 100     // messages of one call of the script, and
+	sendBytes = 1 << 20 // bytes
 
 	notText = -1 // length of a body that is no text
 )
