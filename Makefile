@@ -25,10 +25,14 @@ test/race: ## Run all tests under the race detector (needs a C compiler)
 lint: ## Run the linters of .golangci.yml (the first run builds them into .bin)
 	@./scripts/lint.sh
 
+.PHONY: interop
+interop: ## Run the RSMQ package beside the Node packages on one Redis (needs Node 20 and npm)
+	@GO=$(GO) ./scripts/interop.sh
+
 .PHONY: bench
-bench: ## Compare the engine with bare rueidis loops on this machine
+bench: ## Compare the engine with bare rueidis loops, and RSMQ with its Node package where there is Node
 	@./scripts/redis.sh
-	$(GO) run ./internal/enginebench
+	@XSTREAMQ_NODE_DIR=$$(./scripts/node.sh || true) $(GO) run ./internal/enginebench
 
 .PHONY: generate
 generate: ## Rewrite the Go code made from lua/, and docs/cli made from the commands

@@ -104,7 +104,7 @@ func TestDocumentedContractNames(t *testing.T) {
 	t.Parallel()
 	text := readDoc(t, "docs/contract.md")
 	k := keys.ForGroup("p", "Q", "G")
-	wantKeys := []string{k.Queue, k.Retry, k.DLQ, k.Delayed, k.Backoff, k.Done, k.Lock, k.OnRetry("G").Lock, k.Registry}
+	wantKeys := []string{k.Queue, k.Retry, k.DLQ, k.Delayed, k.Backoff, k.Done, k.Lock, k.OnRetry("G").Lock, keys.Migrated("p", "Q"), k.Registry}
 	if diff := cmp.Diff(wantKeys, docColumn(t, text, "key", 0)); diff != "" {
 		t.Errorf("keys (-code +docs):\n%s", diff)
 	}

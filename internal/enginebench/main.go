@@ -17,7 +17,7 @@ import (
 func main() {
 	n := flag.Int("n", 200_000, "messages to drain and to publish")
 	rounds := flag.Int("rounds", 3, "rounds; the median ratio counts")
-	only := flag.String("only", "", "run one measurement: drain, publish, batch, idle, reclaim")
+	only := flag.String("only", "", "run one measurement: drain, publish, batch, idle, reclaim, rsmq")
 	check := flag.Bool("check", false, "exit 1 when a ratio misses its mark")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -59,7 +59,7 @@ func run(ctx context.Context, n, rounds int, only string) (failed int, err error
 		name string
 		run  func(context.Context) ([]measurement, error)
 	}{
-		{"drain", b.drain}, {"publish", b.publish}, {"batch", b.batch}, {"idle", b.idle}, {"reclaim", b.reclaim},
+		{"drain", b.drain}, {"publish", b.publish}, {"batch", b.batch}, {"idle", b.idle}, {"reclaim", b.reclaim}, {"rsmq", b.rsmq},
 	} {
 		if only != "" && only != part.name {
 			continue

@@ -73,6 +73,9 @@ func Member(queue, group string) string { return queue + "/" + group }
 // Health is a key that nothing ever creates; a write that would not create it shows whether the server takes writes.
 func Health(prefix string) string { return prefix + health }
 
+// Migrated is a zset of the ids of RSMQ messages that were copied to a queue, while that is under way.
+func Migrated(prefix, queue string) string { return ForQueue(prefix, queue).Queue + ":migrated" }
+
 func lock(base, job, group string) string { return base + ":lock:" + job + ":" + group }
 
 // Bad returns what is wrong with a name of at most limit characters, or "".

@@ -39,8 +39,8 @@ func TestNames(t *testing.T) {
 	if diff := cmp.Diff(want, ForQueue("", "orders")); diff != "" {
 		t.Errorf("ForQueue: -want +got:\n%s", diff)
 	}
-	if diff := cmp.Diff([]string{"billing-retry", "orders/billing", "app:xstreamq:health"},
-		[]string{RetryGroup("billing"), Member("orders", "billing"), Health("app:")}); diff != "" {
+	if diff := cmp.Diff([]string{"billing-retry", "orders/billing", "app:xstreamq:health", "app:{orders}:migrated"},
+		[]string{RetryGroup("billing"), Member("orders", "billing"), Health("app:"), Migrated("app:", "orders")}); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 }
@@ -54,16 +54,17 @@ func places(prefix, queue, group string) map[place]string {
 	r := s.OnRetry(group)
 	of := func(kind string) place { return place{kind, prefix, queue, group} }
 	return map[place]string{
-		{"queue", prefix, queue, ""}:   s.Queue,
-		{"delayed", prefix, queue, ""}: s.Delayed,
-		{"registry", prefix, "", ""}:   s.Registry,
-		{"health", prefix, "", ""}:     Health(prefix),
-		of("retry"):                    s.Retry,
-		of("dlq"):                      s.DLQ,
-		of("backoff"):                  s.Backoff,
-		of("done"):                     s.Done,
-		of("lock"):                     s.Lock,
-		of("retry lock"):               r.Lock,
+		{"queue", prefix, queue, ""}:    s.Queue,
+		{"delayed", prefix, queue, ""}:  s.Delayed,
+		{"migrated", prefix, queue, ""}: Migrated(prefix, queue),
+		{"registry", prefix, "", ""}:    s.Registry,
+		{"health", prefix, "", ""}:      Health(prefix),
+		of("retry"):                     s.Retry,
+		of("dlq"):                       s.DLQ,
+		of("backoff"):                   s.Backoff,
+		of("done"):                      s.Done,
+		of("lock"):                      s.Lock,
+		of("retry lock"):                r.Lock,
 	}
 }
 
@@ -71,7 +72,7 @@ func places(prefix, queue, group string) map[place]string {
 func names(least int) *rapid.Generator[string] {
 	piece := rapid.SampledFrom([]string{
 		"a", "b", ".", ":", "-", "@", "_", ".retry", ".dlq", ".delayed", ".done", "delayed", "retry", "-retry", "-retry:", ":lock:", "lock", "reclaim",
-		":lock:reclaim:", "reclaim-retry", "xstreamq:registry", "xstreamq", ":registry", ":health",
+		":lock:reclaim:", "reclaim-retry", ":migrated", "migrated", "xstreamq:registry", "xstreamq", ":registry", ":health",
 	})
 	return rapid.Map(rapid.SliceOfN(piece, least, 4), func(pieces []string) string { return strings.Join(pieces, "") })
 }
