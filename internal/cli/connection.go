@@ -27,6 +27,8 @@ type connection struct {
 	timeout           time.Duration
 	// retry lets the client repeat reads that failed, for as long as their time allows. Without it, what is wrong shows at once.
 	retry bool
+	// before, if set, is a variable of the environment that comes before urlVariable.
+	before string
 
 	flags *pflag.FlagSet
 }
@@ -59,8 +61,10 @@ func (c *connection) address() (string, error) {
 	case c.flags.Changed("url-file"):
 		return readURL(c.urlFile)
 	}
-	if url := os.Getenv(urlVariable); url != "" {
-		return url, nil
+	for _, variable := range []string{c.before, urlVariable} {
+		if url := os.Getenv(variable); url != "" {
+			return url, nil
+		}
 	}
 	return defaultURL, nil
 }

@@ -46,6 +46,12 @@ func explain(err error) string {
 
 // remedy is what to do about an error, or "".
 func remedy(err error) string {
+	var own interface{ remedy() string }
+	if errors.As(err, &own) {
+		if remedy := own.remedy(); remedy != "" {
+			return remedy
+		}
+	}
 	switch {
 	case errors.Is(err, xstreamq.ErrNoQueue):
 		return "xstreamq ls lists the queues; mind --url and --prefix"
@@ -84,9 +90,11 @@ func redisCode(err error) string {
 		return ""
 	}
 	text := answer.Error()
-	// A script on Redis 6.2 puts words before it.
+	// A script on Redis 6.2 puts words before it; later ones put where it was behind it.
 	if _, inner, ok := strings.Cut(text, "@user_script:"); ok {
-		_, text, _ = strings.Cut(inner, ": ")
+		if _, after, before := strings.Cut(inner, ": "); before {
+			text = after
+		}
 	}
 	code, _, _ := strings.Cut(text, " ")
 	return code

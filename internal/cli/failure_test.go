@@ -38,6 +38,19 @@ var everyCommand = map[string][]string{
 	"forget":      {"orders", "g", "--yes"},
 	"health":      {"orders", "g"},
 	"doctor":      nil,
+
+	"rsmq create":       {"-q", "orders"},
+	"rsmq send":         {"-q", "orders", "body"},
+	"rsmq receive":      {"-q", "orders"},
+	"rsmq pop":          {"-q", "orders"},
+	"rsmq delete":       {"-q", "orders", "fzr4l5uu8rA8cYOoLq9vC5kDH1xiUvOj"},
+	"rsmq visibility":   {"-q", "orders", "fzr4l5uu8rA8cYOoLq9vC5kDH1xiUvOj", "1"},
+	"rsmq listqueues":   nil,
+	"rsmq count":        {"-q", "orders"},
+	"rsmq stats":        {"-q", "orders"},
+	"rsmq attributes":   {"-q", "orders", "vt", "1"},
+	"rsmq purge":        {"-q", "orders", "--yes"},
+	"rsmq delete-queue": {"-q", "orders", "--yes"},
 }
 
 // needNoRedis are those that have nothing to ask.
