@@ -51,6 +51,7 @@ var everyCommand = map[string][]string{
 	"rsmq attributes":   {"-q", "orders", "vt", "1"},
 	"rsmq purge":        {"-q", "orders", "--yes"},
 	"rsmq delete-queue": {"-q", "orders", "--yes"},
+	"rsmq serve":        {"--listen", "127.0.0.1:0", "--timeout", "2s"},
 }
 
 // needNoRedis are those that have nothing to ask.
@@ -206,10 +207,13 @@ func TestWrongType(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t, redistest.Options{})
 	client := redistest.Dial(t, server.URL())
-	for _, key := range []string{"{orders}", "{orders}.delayed", "{orders}.g.retry", "{orders}.g.dlq", "{orders}.g.delayed"} {
+	for _, key := range []string{
+		"{orders}", "{orders}.delayed", "{orders}.g.retry", "{orders}.g.dlq", "{orders}.g.delayed", "rsmq:orders", "rsmq:orders:Q", "rsmq:QUEUES",
+	} {
 		do(t, client, "SET", key, "text")
 	}
-	fails(t, server.URL(), []string{"doctor"}, "orders", "TYPE")
+	// These two ask for no queue.
+	fails(t, server.URL(), []string{"doctor", "rsmq listqueues", "rsmq serve"}, "orders", "TYPE")
 }
 
 func TestNoPermission(t *testing.T) {
