@@ -51,6 +51,7 @@ var everyCommand = map[string][]string{
 	"rsmq attributes":   {"-q", "orders", "vt", "1"},
 	"rsmq purge":        {"-q", "orders", "--yes"},
 	"rsmq delete-queue": {"-q", "orders", "--yes"},
+	"rsmq migrate":      {"orders", "--to", "orders", "--yes"},
 	"rsmq serve":        {"--listen", "127.0.0.1:0", "--timeout", "2s"},
 }
 

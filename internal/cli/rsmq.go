@@ -55,7 +55,7 @@ func newRSMQ(a *app) *cobra.Command {
 	cmd.AddCommand(
 		newRSMQCreate(o), newRSMQSend(o), newRSMQReceive(o), newRSMQPop(o), newRSMQDelete(o), newRSMQVisibility(o),
 		newRSMQList(o), newRSMQCount(o), newRSMQStats(o), newRSMQAttributes(o), newRSMQPurge(o), newRSMQDeleteQueue(o),
-		newRSMQServe(o),
+		newRSMQServe(o), newRSMQMigrate(o),
 	)
 	return cmd
 }
