@@ -35,6 +35,7 @@ func TestRSMQDocumentedTranscript(t *testing.T) {
 	shell := newDocShell(t)
 	at := slices.IndexFunc(shell.env, func(v string) bool { return strings.HasPrefix(v, urlVariable+"=redis://127.") })
 	service := serveRSMQ(t, strings.TrimPrefix(shell.env[at], urlVariable+"="), "--ns", "rsmq")
+	shell.env = append(shell.env, rsmqURLVariable+"=", "no_proxy=*") // what this machine's environment says is not for this test
 	ids := map[string]string{} // of the document, and what they are here
 	for _, step := range steps {
 		step.command = strings.ReplaceAll(step.command, "http://127.0.0.1:8101", service.url)
