@@ -28,6 +28,8 @@ type connection struct {
 	timeout           time.Duration
 	// retry lets the client repeat reads that failed, for as long as their time allows. Without it, what is wrong shows at once.
 	retry bool
+	// before, if set, is a variable of the environment that comes before urlVariable.
+	before string
 
 	flags *pflag.FlagSet
 	files map[string][]byte // what was read already, by name
@@ -75,8 +77,10 @@ func (c *connection) rawURL(ctx context.Context) (raw, from string, err error) {
 		raw, err := c.readURL(ctx)
 		return raw, "--url-file: " + c.urlFile, err
 	}
-	if url := os.Getenv(urlVariable); url != "" {
-		return url, urlVariable, nil
+	for _, variable := range []string{c.before, urlVariable} {
+		if url := os.Getenv(variable); url != "" {
+			return url, variable, nil
+		}
 	}
 	return defaultURL, "", nil
 }

@@ -60,6 +60,12 @@ var goForce = strings.NewReplacer(" with Force", " with --force", " use Force", 
 
 // remedy is what to do about an error, or "".
 func remedy(err error) string {
+	var own interface{ remedy() string }
+	if errors.As(err, &own) {
+		if remedy := own.remedy(); remedy != "" {
+			return remedy
+		}
+	}
 	switch {
 	case errors.Is(err, xstreamq.ErrNoQueue):
 		return "xstreamq ls lists the queues; mind --url and --prefix"

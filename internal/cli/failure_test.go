@@ -38,6 +38,21 @@ var everyCommand = map[string][]string{
 	"forget":      {"orders", "g", "--yes"},
 	"health":      {"orders", "g"},
 	"doctor":      nil,
+
+	"rsmq create":       {"-q", "orders"},
+	"rsmq send":         {"-q", "orders", "body"},
+	"rsmq receive":      {"-q", "orders"},
+	"rsmq pop":          {"-q", "orders"},
+	"rsmq delete":       {"-q", "orders", "fzr4l5uu8rA8cYOoLq9vC5kDH1xiUvOj"},
+	"rsmq visibility":   {"-q", "orders", "fzr4l5uu8rA8cYOoLq9vC5kDH1xiUvOj", "1"},
+	"rsmq listqueues":   nil,
+	"rsmq count":        {"-q", "orders"},
+	"rsmq stats":        {"-q", "orders"},
+	"rsmq attributes":   {"-q", "orders", "vt", "1"},
+	"rsmq purge":        {"-q", "orders", "--yes"},
+	"rsmq delete-queue": {"-q", "orders", "--yes"},
+	"rsmq migrate":      {"orders", "--to", "orders", "--yes"},
+	"rsmq serve":        {"--listen", "127.0.0.1:0", "--timeout", "2s"},
 }
 
 // needNoRedis are those that have nothing to ask.
@@ -212,10 +227,13 @@ func TestWrongType(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t, redistest.Options{})
 	client := redistest.Dial(t, server.URL())
-	for _, key := range []string{"{orders}", "{orders}.delayed", "{orders}.g.retry", "{orders}.g.dlq", "{orders}.g.delayed"} {
+	for _, key := range []string{
+		"{orders}", "{orders}.delayed", "{orders}.g.retry", "{orders}.g.dlq", "{orders}.g.delayed", "rsmq:orders", "rsmq:orders:Q", "rsmq:QUEUES",
+	} {
 		do(t, client, "SET", key, "text")
 	}
-	fails(t, server.URL(), []string{"doctor"}, "orders", "TYPE")
+	// These two ask for no queue.
+	fails(t, server.URL(), []string{"doctor", "rsmq listqueues", "rsmq serve"}, "orders", "TYPE")
 }
 
 func TestNoPermission(t *testing.T) {

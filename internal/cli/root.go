@@ -113,6 +113,7 @@ func commands(a *app) []*cobra.Command {
 		newForget(a),
 		newHealth(a),
 		newDoctor(a),
+		newRSMQ(a),
 		newDemo(a),
 		newDemoWorker(),
 		newVersion(a),
