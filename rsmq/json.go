@@ -1,6 +1,7 @@
 package rsmq
 
 import (
+	"bytes"
 	"encoding/json"
 	"slices"
 	"strconv"
@@ -28,7 +29,16 @@ func (m Message) MarshalJSON() ([]byte, error) {
 	if !m.FirstReceived.IsZero() {
 		out.FR = m.FirstReceived.UnixMilli()
 	}
-	return json.Marshal(out)
+	return plainJSON(out)
+}
+
+// plainJSON writes <, > and & as they are, which the Node package does too.
+func plainJSON(v any) ([]byte, error) {
+	var text bytes.Buffer
+	encoder := json.NewEncoder(&text)
+	encoder.SetEscapeHTML(false)
+	err := encoder.Encode(v)
+	return bytes.TrimSuffix(text.Bytes(), []byte("\n")), err
 }
 
 // sentMillis is a time in ms with its microseconds as a fraction, in the form that JavaScript prints.

@@ -1,6 +1,7 @@
 package rsmq
 
 import (
+	"bytes"
 	"encoding/json"
 	"testing"
 	"time"
@@ -44,5 +45,19 @@ func TestSentAt(t *testing.T) {
 		if got := sentAt(id); !got.Equal(want) {
 			t.Errorf("%q: %s, want %s", id, got.UTC(), want.UTC())
 		}
+	}
+}
+
+// A body stands in JSON as the Node package writes it, where the encoder lets it.
+func TestJSONIsPlain(t *testing.T) {
+	t.Parallel()
+	var text bytes.Buffer
+	encoder := json.NewEncoder(&text)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(Message{ID: "x", Body: "<a>&\u2028"}); err != nil {
+		t.Fatal(err)
+	}
+	if want := `{"id":"x","message":"<a>&\u2028","rc":0,"fr":0,"sent":null}` + "\n"; text.String() != want {
+		t.Errorf("%s, want %s", text.String(), want)
 	}
 }

@@ -119,6 +119,9 @@ func messages(t *testing.T, a *openAPI) {
 	if got := a.want(ok, "", "receiveMessage", request{path: queue("q")}); len(got) != 0 {
 		t.Errorf("received %v", got)
 	}
+	if _, _, text := a.raw(http.MethodGet, "/messages/form?vt=0", nil, request{}); string(text) != "{}\n" {
+		t.Errorf("an empty queue answers %q", text)
+	}
 	for want, r := range map[string]request{
 		"1": {path: one("q", id), query: url.Values{"vt": {"0"}}},
 		"0": {path: one("q", unknownID), body: fields{"vt": "5"}},
