@@ -2,10 +2,13 @@ package cli
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/redis/rueidis/mock"
 
 	"github.com/xstreamq/xstreamq"
 )
@@ -89,7 +92,7 @@ func TestGroupJudged(t *testing.T) {
 		{"too many dead letters", groupState{registration: seen(time.Second), stream: present, workers: 1, depth: xstreamq.Depth{Dead: 5_000_000},
 			deeper: deeper{deadLately: -1}}, nil, []string{"warning dead letters too many to count those of the last hour"}},
 		{"wrong type", groupState{err: errors.New("key p{q}.g.dlq: WRONGTYPE Operation")}, []string{"p{q}.g.dlq"}, []string{"problem type p{q}.g.dlq"}},
-		{"no permission", groupState{err: errors.New("key p{q}: NOPERM this user")}, []string{"NOPERM"}, []string{"note permissions NOPERM"}},
+		{"no permission", groupState{err: fmt.Errorf("key p{q}: %w", mock.Result(mock.RedisError("NOPERM this user")).Error())}, []string{"NOPERM"}, []string{"note permissions NOPERM"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
