@@ -2,6 +2,8 @@
 package jsnumber
 
 import (
+	"encoding/json"
+	"math"
 	"strconv"
 	"strings"
 	"unicode"
@@ -20,6 +22,19 @@ func Parse(text string) (n int64, ok bool) {
 	}
 	n, _ = strconv.ParseInt(text[:end], 10, 64) // out of range: the bound
 	return n, true
+}
+
+// FromJSON is Parse for a number in a JSON text: JavaScript reads it first, and what it makes of 3e1 is "30".
+func FromJSON(number json.Number) (n int64, ok bool) {
+	f, err := number.Float64()
+	if err != nil {
+		return 0, false // beyond all numbers, "Infinity" there
+	}
+	format := byte('f')
+	if size := math.Abs(f); size >= 1e21 || size < 1e-6 {
+		format = 'e'
+	}
+	return Parse(strconv.FormatFloat(f, format, -1, 64))
 }
 
 // isSpace reports what JavaScript takes for white space.

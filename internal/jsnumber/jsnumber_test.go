@@ -1,6 +1,7 @@
 package jsnumber
 
 import (
+	"encoding/json"
 	"math"
 	"math/big"
 	"regexp"
@@ -22,6 +23,22 @@ func TestParse(t *testing.T) {
 		if got, ok := Parse(text); ok {
 			t.Errorf("%q is %d; want none", text, got)
 		}
+	}
+}
+
+// What Node prints for parseInt(JSON.parse(text)).
+func TestFromJSON(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[json.Number]int64{
+		"15": 15, "3e1": 30, "3E+1": 30, "1.9": 1, "-1.9": -1, "0": 0, "-0": 0, "25e-1": 2, "1e-6": 0, "1e-7": 1, "0.0000005": 5, "1e20": math.MaxInt64,
+		"1e21": 1, "65536.0": 65536, "9007199254740993": 9007199254740992,
+	} {
+		if got, ok := FromJSON(text); !ok || got != want {
+			t.Errorf("%s is %d, %v; want %d", text, got, ok, want)
+		}
+	}
+	if got, ok := FromJSON("1e999"); ok {
+		t.Errorf("1e999 is %d", got)
 	}
 }
 

@@ -88,21 +88,18 @@ func parseJSON(raw []byte) (map[string]any, error) {
 // number is a field of the body, or of the query where the body has none. One that is no number is far out of range, so that the
 // client refuses it in its turn.
 func (in *input) number(name string) (n int64, given bool) {
-	var text string
+	var ok bool
 	switch v := in.body[name].(type) {
 	case nil:
 		if !in.query.Has(name) {
 			return 0, false
 		}
-		text = in.query.Get(name)
+		n, ok = jsnumber.Parse(in.query.Get(name))
 	case string:
-		text = v
+		n, ok = jsnumber.Parse(v)
 	case json.Number:
-		text = v.String()
-	default:
-		text = "no number"
+		n, ok = jsnumber.FromJSON(v)
 	}
-	n, ok := jsnumber.Parse(text)
 	if !ok {
 		return -1 << 40, true
 	}
