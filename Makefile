@@ -9,7 +9,7 @@ GENERATED    := '*_gen.go' 'docs/cli/*.md'
 
 .PHONY: help
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z\/]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z\/-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' Makefile
 
 .PHONY: test
 test: ## Run all tests against a real Redis (TESTFLAGS=-short leaves out the long ones)
@@ -33,6 +33,12 @@ interop: ## Run the RSMQ package beside the Node packages on one Redis (needs No
 bench: ## Compare the engine with bare rueidis loops, and RSMQ with its Node package where there is Node
 	@./scripts/redis.sh
 	@XSTREAMQ_NODE_DIR=$$(./scripts/node.sh || true) $(GO) run ./internal/enginebench
+
+.PHONY: bench-peers
+bench-peers: ## Compare with other queues on Redis, in under 25 minutes (QUICK=1: under 6); ARGS='--json FILE'
+	@./scripts/redis.sh
+	@dir=$$(./scripts/node.sh bench/node) || echo "bench-peers: THE SYSTEMS OF NODE ARE LEFT OUT" >&2; \
+	cd bench && XSTREAMQ_NODE_DIR=$$dir $(GO) run . $(if $(QUICK),--quick) $(ARGS)
 
 .PHONY: generate
 generate: ## Rewrite the Go code made from lua/, and docs/cli made from the commands

@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"strconv"
 	"strings"
 	"syscall"
 
@@ -25,8 +24,9 @@ const nodeEnv = "XSTREAMQ_NODE_DIR"
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	var err error
-	if len(os.Args) > 1 && os.Args[1] == "child" {
-		err = child(os.Args[2:])
+	if len(os.Args) > 1 && os.Args[1] == rig.ChildArg {
+		// It leaves ^C to the parent, whose end is its own.
+		err = peer.Main(context.Background(), os.Args[2:], os.Stdin, os.Stdout)
 	} else {
 		err = run(ctx, os.Args[1:])
 	}
@@ -35,22 +35,6 @@ func main() {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
-}
-
-// child ends when its input does, which is also what becomes of it when the parent is gone. It leaves ^C to the parent.
-func child(args []string) error {
-	if len(args) != 4 {
-		return errors.New("child takes a system, a role, a URL and a number of callers")
-	}
-	callers, err := strconv.Atoi(args[3])
-	if err != nil {
-		return err
-	}
-	err = peer.Serve(context.Background(), args[0], args[1], args[2], callers, os.Stdin, os.Stdout)
-	if err != nil {
-		_ = json.NewEncoder(os.Stdout).Encode(peer.Event{Kind: peer.Failed, Error: err.Error()}) // the parent reports it
-	}
-	return nil
 }
 
 // flags of a run.
@@ -109,8 +93,66 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	_ = result
+	for _, missing := range result.Missing {
+		fmt.Fprintf(os.Stderr, "\nNOT MEASURED: %s\n", missing)
+	}
+	for _, t := range result.Tables() {
+		if err := t.Text(os.Stdout); err != nil {
+			return err
+		}
+	}
+	if err := write(f, result); err != nil {
+		return err
+	}
+	if missed := missed(result); f.check && len(missed) > 0 {
+		return fmt.Errorf("%d marks were missed: %s", len(missed), strings.Join(missed, "; "))
+	}
 	return nil
+}
+
+// write makes the files that the flags ask for.
+func write(f flags, result *report.Run) error {
+	if f.json != "" {
+		text, err := json.MarshalIndent(result, "", "\t")
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(f.json, append(text, '\n'), 0o644); err != nil {
+			return err
+		}
+	}
+	if f.page != "" {
+		page, err := os.ReadFile(f.page)
+		if err != nil {
+			return err
+		}
+		text, err := result.Page(string(page))
+		if err != nil {
+			return fmt.Errorf("%s: %w", f.page, err)
+		}
+		if err := os.WriteFile(f.page, []byte(text), 0o644); err != nil {
+			return err
+		}
+	}
+	if f.figure != "" {
+		svg, err := result.SVG()
+		if err != nil {
+			return fmt.Errorf("draw the plot: %w", err)
+		}
+		return os.WriteFile(f.figure, svg, 0o644)
+	}
+	return nil
+}
+
+// missed are the marks that were measured and not met.
+func missed(result *report.Run) []string {
+	var names []string
+	for _, m := range result.Marks() {
+		if m.Known() && !m.Met() {
+			names = append(names, m.What)
+		}
+	}
+	return names
 }
 
 // figures are those of a file, or measured now.

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"strconv"
 	"sync"
 	"time"
 )
@@ -40,6 +41,21 @@ const (
 	Producer = "producer"
 	Worker   = "worker"
 )
+
+// Main is a whole child process: its arguments are a system, a role, the URL of a server, and how many callers a producer will have.
+func Main(ctx context.Context, args []string, in io.Reader, out io.Writer) error {
+	if len(args) != 4 {
+		return fmt.Errorf("%d arguments: want a system, a role, a URL and a number of callers", len(args))
+	}
+	callers, err := strconv.Atoi(args[3])
+	if err != nil {
+		return err
+	}
+	if err := Serve(ctx, args[0], args[1], args[2], callers, in, out); err != nil {
+		return json.NewEncoder(out).Encode(Event{Kind: Failed, Error: err.Error()}) // the parent reports it
+	}
+	return nil
+}
 
 // Serve is the life of one child: it connects, says that it is ready, and obeys until its input ends.
 func Serve(ctx context.Context, name, role, url string, callers int, in io.Reader, out io.Writer) error {

@@ -18,6 +18,9 @@ import (
 	"github.com/xstreamq/xstreamq/bench/peer"
 )
 
+// ChildArg is the first argument of this program when it is a child; those of [peer.Main] follow.
+const ChildArg = "child"
+
 // endWithin is how long a child may take to end once its input has.
 const endWithin = 20 * time.Second
 
@@ -63,7 +66,7 @@ func (r *Rig) startProcess(ctx context.Context, s System, role, redisURL string,
 
 func (r *Rig) command(s System, role, redisURL string, callers int) (*exec.Cmd, error) {
 	if !s.Node {
-		return exec.Command(r.self, "child", s.Name, role, redisURL, strconv.Itoa(callers)), nil
+		return exec.Command(r.self, ChildArg, s.Name, role, redisURL, strconv.Itoa(callers)), nil
 	}
 	u, err := url.Parse(redisURL)
 	if err != nil {
