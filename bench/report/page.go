@@ -21,8 +21,11 @@ func (r *Run) Page(page string) (string, error) {
 		return "", errors.New("the page lacks the lines between which figures go: " + pageBegin + " and " + pageEnd)
 	}
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "%s\n\nRun of %s: %d rounds, phases of about %s at full speed and %s at a fixed rate; it took %s.\n\n",
+	fmt.Fprintf(&b, "%s\n\nMeasured on %s. Rounds: %d; phases of about %s at full speed and %s at a fixed rate; it took %s.\n\n",
 		pageBegin, r.Date.Format("2006-01-02"), r.Rounds, r.Length, r.PaceFor, r.Took)
+	if r.Rounds < 3 {
+		b.WriteString("**A short run:** there are no medians and no spread in it. Take its figures as a first impression.\n\n")
+	}
 	for _, missing := range r.Missing {
 		fmt.Fprintf(&b, "**Not measured:** %s.\n\n", missing)
 	}

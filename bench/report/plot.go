@@ -15,9 +15,10 @@ import (
 )
 
 const (
-	plotWidth   = 26 * vg.Centimeter
+	plotWidth   = 30 * vg.Centimeter
 	panelHeight = 11 * vg.Centimeter
-	barWidth    = vg.Millimeter * 2
+	barWidth    = 3 * vg.Millimeter
+	legendAt    = 22 * vg.Centimeter // from the left of a panel, where no bars are
 )
 
 // SVG draws the throughput of every system, without AOF above and with it below.
@@ -25,6 +26,8 @@ func (r *Run) SVG() ([]byte, error) {
 	canvas := vgsvg.New(plotWidth, 2*panelHeight)
 	tiles := draw.Tiles{Rows: 2, Cols: 1, PadX: vg.Centimeter, PadY: vg.Centimeter, PadTop: vg.Centimeter / 2, PadBottom: vg.Centimeter / 2}
 	area := draw.New(canvas)
+	area.SetColor(color.White) // for readers whose page is dark
+	area.Fill(area.Rectangle.Path())
 	for row, aof := range []bool{false, true} {
 		p, err := r.panel(aof)
 		if err != nil {
@@ -43,7 +46,8 @@ func (r *Run) panel(aof bool) (*plot.Plot, error) {
 	p.Title.Text = "Messages per second, " + persistenceWords(aof) + " (median; whiskers: least and most)"
 	p.Y.Label.Text = "thousands per second"
 	p.Y.Min = 0
-	p.Legend.Top = true
+	p.Legend.Top, p.Legend.Left, p.Legend.XOffs = true, true, legendAt
+	p.Legend.Padding = vg.Millimeter
 	p.Add(plotter.NewGrid())
 	var shown []System
 	for _, s := range r.Systems {
@@ -61,13 +65,14 @@ func (r *Run) panel(aof bool) (*plot.Plot, error) {
 			return nil, err
 		}
 	}
+	p.Y.Max = 100 * math.Ceil(p.Y.Max/100)
 	ticks := make(plot.ConstantTicks, len(Throughputs))
 	for i, m := range Throughputs {
 		ticks[i] = plot.Tick{Value: float64(i)*group + float64(len(shown)-1)/2, Label: string(m)}
 	}
 	p.X.Tick.Marker = ticks
 	p.X.Tick.Length = 0
-	p.X.Min, p.X.Max = -1, float64(len(Throughputs))*group+group // room for the legend
+	p.X.Min, p.X.Max = -1, (float64(len(Throughputs))+1.5)*group // room for the legend
 	return p, nil
 }
 
