@@ -36,9 +36,9 @@ type process struct {
 	used    usage           // when it was ready
 }
 
-// startProcess returns when the child is ready.
+// startProcess returns when the child is ready. The child is killed when ctx ends.
 func (r *Rig) startProcess(ctx context.Context, s System, role, redisURL string, callers int) (*process, error) {
-	cmd, err := r.command(s, role, redisURL, callers)
+	cmd, err := r.command(ctx, s, role, redisURL, callers)
 	if err != nil {
 		return nil, err
 	}
@@ -64,15 +64,15 @@ func (r *Rig) startProcess(ctx context.Context, s System, role, redisURL string,
 	return p, err
 }
 
-func (r *Rig) command(s System, role, redisURL string, callers int) (*exec.Cmd, error) {
+func (r *Rig) command(ctx context.Context, s System, role, redisURL string, callers int) (*exec.Cmd, error) {
 	if !s.Node {
-		return exec.Command(r.self, ChildArg, s.Name, role, redisURL, strconv.Itoa(callers)), nil
+		return exec.CommandContext(ctx, r.self, ChildArg, s.Name, role, redisURL, strconv.Itoa(callers)), nil
 	}
 	u, err := url.Parse(redisURL)
 	if err != nil {
 		return nil, err
 	}
-	cmd := exec.Command("node", filepath.Join(r.nodeSource, "child.js"), s.Name, role, u.Hostname(), u.Port(), strconv.Itoa(callers))
+	cmd := exec.CommandContext(ctx, "node", filepath.Join(r.nodeSource, "child.js"), s.Name, role, u.Hostname(), u.Port(), strconv.Itoa(callers))
 	cmd.Env = append(os.Environ(), "NODE_PATH="+filepath.Join(r.NodeDir, "node_modules"), "NODE_ENV=production")
 	return cmd, nil
 }

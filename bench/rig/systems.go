@@ -35,12 +35,14 @@ func (s System) callers(n int) int {
 }
 
 func (s System) messages(m report.Measure, d time.Duration) int {
-	perSecond := s.speeds.drain
+	var perSecond float64
 	switch m {
 	case report.Publish64, report.Publish256:
 		perSecond = s.speeds.publish
 	case report.EndToEnd:
 		perSecond = s.speeds.endToEnd
+	default:
+		perSecond = s.speeds.drain
 	}
 	return max(1000, int(perSecond*d.Seconds()))
 }
