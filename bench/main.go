@@ -93,6 +93,9 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
+	if result.Busy != "" {
+		fmt.Fprintf(os.Stderr, "\nTHE MACHINE WAS BUSY: %s\n", result.Busy)
+	}
 	for _, missing := range result.Missing {
 		fmt.Fprintf(os.Stderr, "\nNOT MEASURED: %s\n", missing)
 	}
@@ -101,6 +104,7 @@ func run(ctx context.Context, args []string) error {
 			return err
 		}
 	}
+	fmt.Printf("\nIt took %s.\n", result.Took)
 	if err := write(f, result); err != nil {
 		return err
 	}

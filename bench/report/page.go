@@ -26,13 +26,13 @@ func (r *Run) Page(page string) (string, error) {
 	if r.Rounds < 3 {
 		b.WriteString("**A short run:** there are no medians and no spread in it. Take its figures as a first impression.\n\n")
 	}
+	if r.Busy != "" {
+		fmt.Fprintf(&b, "**The machine was busy:** %s. All figures suffer from that, latencies most of all.\n\n", r.Busy)
+	}
 	for _, missing := range r.Missing {
 		fmt.Fprintf(&b, "**Not measured:** %s.\n\n", missing)
 	}
 	for _, t := range r.Tables() {
-		if len(t.Rows) == 0 {
-			continue
-		}
 		if err := t.Markdown(&b); err != nil {
 			return "", err
 		}

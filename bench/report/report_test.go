@@ -11,7 +11,7 @@ import (
 func example() *Run {
 	r := &Run{
 		Date: time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC), Rounds: 3, Length: "1.5s", PaceFor: "3s", Took: "20m",
-		Machine: []string{"2 CPUs"}, Missing: []string{"BullMQ: needs Node"},
+		Machine: []string{"2 CPUs"}, Missing: []string{"BullMQ: needs Node"}, Busy: "load",
 		Systems: []System{
 			{Name: "xstreamq", Title: "xstreamq", Kind: Ours, Version: "v1", Settings: "default"},
 			{Name: "asynq", Title: "asynq", Kind: Peer, Version: "v2", Settings: "tuned"},
@@ -89,7 +89,7 @@ func TestPageReplacesOnlyItsPart(t *testing.T) {
 	if !strings.HasPrefix(page, "before\n"+pageBegin) || !strings.HasSuffix(page, pageEnd+"\nafter\n") || strings.Contains(page, "old figures") {
 		t.Errorf("got:\n%s", page)
 	}
-	for _, want := range []string{"200k (190k-210k)", "| 10k (9.0k-12k) |", "not sustained", "**Not measured:** BullMQ", "- **asynq** (v2): tuned."} {
+	for _, want := range []string{"200k (190k-210k)", "| 10k (9.0k-12k) |", "not sustained", "**Not measured:** BullMQ", "**The machine was busy:** load", "- **asynq** (v2): tuned."} {
 		if !strings.Contains(page, want) {
 			t.Errorf("no %q in:\n%s", want, page)
 		}

@@ -79,6 +79,7 @@ type Run struct {
 	Length   string    `json:"length"`   // of a phase at full speed, about
 	PaceFor  string    `json:"pace_for"` // of a phase at a fixed rate
 	Took     string    `json:"took"`
+	Busy     string    `json:"busy,omitempty"`    // what says that the machine did other work; empty: nothing
 	Missing  []string  `json:"missing,omitempty"` // what could not be measured, and why
 	Systems  []System  `json:"systems"`
 	Results  []*Result `json:"results"`

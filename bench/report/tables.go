@@ -2,16 +2,18 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 )
 
-// Tables of a run, most important first.
+// Tables of a run that hold anything, most important first.
 func (r *Run) Tables() []Table {
 	tables := []Table{r.marks(), r.throughput(false), r.throughput(true), r.ratios()}
 	for _, aof := range []bool{false, true} {
 		tables = append(tables, r.latency(aof))
 	}
-	return append(tables, r.cost(), r.raw())
+	tables = append(tables, r.cost(), r.raw())
+	return slices.DeleteFunc(tables, func(t Table) bool { return len(t.Rows) == 0 })
 }
 
 func (r *Run) marks() Table {

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"runtime/debug"
+	"strconv"
 	"strings"
 
 	"github.com/xstreamq/xstreamq/bench/peer"
@@ -42,6 +43,7 @@ func (r *Rig) facts(ctx context.Context) ([]string, error) {
 			"loopback TCP", runtime.Version(), info["redis_version"]),
 		fmt.Sprintf("every body: %d bytes; every handler: none", peer.BodySize),
 	}
+	r.result.Busy = busy(firstLine("/proc/loadavg"), runtime.NumCPU())
 	if r.NodeDir != "" {
 		version, err := exec.CommandContext(ctx, "node", "--version").Output()
 		if err != nil {
@@ -50,6 +52,15 @@ func (r *Rig) facts(ctx context.Context) ([]string, error) {
 		facts = append(facts, "Node "+strings.TrimSpace(string(version)))
 	}
 	return facts, nil
+}
+
+// busy says that others use more than a quarter of the machine, or nothing.
+func busy(loadavg string, cpus int) string {
+	load, err := strconv.ParseFloat(strings.Fields(loadavg + " -")[0], 64)
+	if err != nil || load <= float64(cpus)/4 {
+		return ""
+	}
+	return fmt.Sprintf("the load average before the run was %.1f on %d CPUs", load, cpus)
 }
 
 // versions by system.

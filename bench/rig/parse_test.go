@@ -116,3 +116,12 @@ func TestSystemsAreToldApart(t *testing.T) {
 		}
 	}
 }
+
+func TestBusy(t *testing.T) {
+	t.Parallel()
+	for loadavg, want := range map[string]bool{"0.50 9 9 1/2 3": false, "0.51 0 0 1/2 3": true, "unknown": false, "": false} {
+		if got := busy(loadavg, 2); (got != "") != want {
+			t.Errorf("load average %q on 2 CPUs: %q", loadavg, got)
+		}
+	}
+}

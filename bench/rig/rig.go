@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/xstreamq/xstreamq/bench/peer"
@@ -22,7 +23,28 @@ type Plan struct {
 	Length  time.Duration // of a phase at full speed, about
 	PaceFor time.Duration // of a phase at a fixed rate
 	Systems []string      // by name; empty: all
-	Phases  []string      // "raw", "publish", "drain", "e2e", "latency"; empty: all
+	Phases  []string      // of phases; empty: all
+}
+
+var phases = []string{"raw", "publish", "drain", "e2e", "latency"}
+
+// check names what the plan asks for and is not there.
+func (p Plan) check() error {
+	var known []string
+	for _, s := range Systems() {
+		known = append(known, s.Name)
+	}
+	for _, name := range p.Systems {
+		if !slices.Contains(known, name) {
+			return fmt.Errorf("there is no system %q; there are %s", name, strings.Join(known, ", "))
+		}
+	}
+	for _, name := range p.Phases {
+		if !slices.Contains(phases, name) {
+			return fmt.Errorf("there is no phase %q; there are %s", name, strings.Join(phases, ", "))
+		}
+	}
+	return nil
 }
 
 // Full takes under 25 minutes, Quick under 6.
@@ -66,6 +88,9 @@ func (r *Rig) Run(ctx context.Context) (*report.Run, error) {
 }
 
 func (r *Rig) prepare(ctx context.Context) error {
+	if err := r.Plan.check(); err != nil {
+		return err
+	}
 	var err error
 	if r.self, err = os.Executable(); err != nil {
 		return err

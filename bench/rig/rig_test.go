@@ -81,3 +81,13 @@ func TestLostMessagesAreNoticed(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+func TestUnknownNamesAreRefused(t *testing.T) {
+	t.Parallel()
+	for _, plan := range []Plan{{Systems: []string{"xstreamq", "nats"}}, {Phases: []string{"drian"}}} {
+		r := Rig{Plan: plan, Log: io.Discard}
+		if _, err := r.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "there are") {
+			t.Errorf("%+v: %v", plan, err)
+		}
+	}
+}
