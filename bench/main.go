@@ -9,11 +9,12 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"os/exec"
 	"os/signal"
+	"path/filepath"
 	"strings"
 	"syscall"
 
-	"github.com/xstreamq/xstreamq/bench/peer"
 	"github.com/xstreamq/xstreamq/bench/report"
 	"github.com/xstreamq/xstreamq/bench/rig"
 )
@@ -23,13 +24,7 @@ const nodeEnv = "XSTREAMQ_NODE_DIR"
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	var err error
-	if len(os.Args) > 1 && os.Args[1] == rig.ChildArg {
-		// It leaves ^C to the parent, whose end is its own.
-		err = peer.Main(context.Background(), os.Args[2:], os.Stdin, os.Stdout)
-	} else {
-		err = run(ctx, os.Args[1:])
-	}
+	err := run(ctx, os.Args[1:])
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
@@ -162,8 +157,7 @@ func missed(result *report.Run) []string {
 // figures are those of a file, or measured now.
 func figures(ctx context.Context, f flags) (*report.Run, error) {
 	if f.from == "" {
-		r := rig.Rig{Plan: f.plan, NodeDir: os.Getenv(nodeEnv), Log: os.Stderr}
-		return r.Run(ctx)
+		return measure(ctx, f.plan)
 	}
 	text, err := os.ReadFile(f.from)
 	if err != nil {
@@ -174,4 +168,19 @@ func figures(ctx context.Context, f flags) (*report.Run, error) {
 		return nil, fmt.Errorf("%s: %w", f.from, err)
 	}
 	return &result, nil
+}
+
+func measure(ctx context.Context, plan rig.Plan) (*report.Run, error) {
+	dir, err := os.MkdirTemp("", "xstreamq-bench-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	child := filepath.Join(dir, "child")
+	build := exec.CommandContext(ctx, "go", "build", "-o", child, "./child")
+	if output, err := build.CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("build ./child (is this the folder bench?): %w\n%s", err, output)
+	}
+	r := rig.Rig{Plan: plan, Child: []string{child}, NodeDir: os.Getenv(nodeEnv), Log: os.Stderr}
+	return r.Run(ctx)
 }

@@ -11,15 +11,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"sync/atomic"
 	"time"
 
 	"github.com/xstreamq/xstreamq/bench/peer"
 )
-
-// ChildArg is the first argument of this program when it is a child; those of [peer.Main] follow.
-const ChildArg = "child"
 
 // endWithin is how long a child may take to end once its input has.
 const endWithin = 20 * time.Second
@@ -66,7 +64,8 @@ func (r *Rig) startProcess(ctx context.Context, s System, role, redisURL string,
 
 func (r *Rig) command(ctx context.Context, s System, role, redisURL string, callers int) (*exec.Cmd, error) {
 	if !s.Node {
-		return exec.CommandContext(ctx, r.self, ChildArg, s.Name, role, redisURL, strconv.Itoa(callers)), nil
+		words := slices.Concat(r.Child, []string{s.Name, role, redisURL, strconv.Itoa(callers)})
+		return exec.CommandContext(ctx, words[0], words[1:]...), nil
 	}
 	u, err := url.Parse(redisURL)
 	if err != nil {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -56,10 +55,10 @@ var (
 // Rig runs the benchmark.
 type Rig struct {
 	Plan    Plan
+	Child   []string  // the program and first arguments that run [peer.Main]
 	NodeDir string    // whose node_modules hold the packages of node/package.json; empty: the systems of Node are left out
 	Log     io.Writer // gets a line per phase
 
-	self       string
 	nodeSource string
 	systems    []System
 	servers    []*server // without AOF, with
@@ -89,10 +88,6 @@ func (r *Rig) Run(ctx context.Context) (*report.Run, error) {
 
 func (r *Rig) prepare(ctx context.Context) error {
 	if err := r.Plan.check(); err != nil {
-		return err
-	}
-	var err error
-	if r.self, err = os.Executable(); err != nil {
 		return err
 	}
 	r.nodeSource = "node"

@@ -13,9 +13,12 @@ import (
 	"github.com/xstreamq/xstreamq/bench/report"
 )
 
+// childArg is the first argument of this binary when it is a child.
+const childArg = "child"
+
 // TestMain lets this binary be the children too.
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && os.Args[1] == ChildArg {
+	if len(os.Args) > 1 && os.Args[1] == childArg {
 		if err := peer.Main(context.Background(), os.Args[2:], os.Stdin, os.Stdout); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
@@ -25,12 +28,21 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
+func ourselves(t *testing.T) []string {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return []string{self, childArg}
+}
+
 // TestEverySystemOfGoRuns has each fill, drain and keep a rate, with few messages.
 func TestEverySystemOfGoRuns(t *testing.T) {
 	t.Parallel()
 	r := Rig{
-		Plan: Plan{Rounds: 1, Length: 10 * time.Millisecond, PaceFor: 100 * time.Millisecond, Phases: []string{"drain", "latency"}},
-		Log:  io.Discard,
+		Plan:  Plan{Rounds: 1, Length: 10 * time.Millisecond, PaceFor: 100 * time.Millisecond, Phases: []string{"drain", "latency"}},
+		Child: ourselves(t), Log: io.Discard,
 	}
 	run, err := r.Run(t.Context())
 	if err != nil {
@@ -68,11 +80,7 @@ func TestLostMessagesAreNoticed(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer srv.close()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := Rig{Log: io.Discard, self: self}
+	r := Rig{Child: ourselves(t), Log: io.Discard}
 	s := Systems()[0]
 	s.stored = [][]string{{"XTRIM", ourStream, "MAXLEN", "900"}, {"XLEN", ourStream}} // 100 taken away, 900 left: the producer's count holds
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
