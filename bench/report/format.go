@@ -32,6 +32,14 @@ func digits(v float64) string {
 	}
 }
 
+// precise writes a figure that is compared with a limit.
+func precise(v float64) string {
+	if v < 10 {
+		return fmt.Sprintf("%.2f", v)
+	}
+	return fmt.Sprintf("%.1f", v)
+}
+
 // spread writes a median, and the extremes where there are several values.
 func spread(values []float64, format func(float64) string) string {
 	switch len(values) {

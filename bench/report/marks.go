@@ -40,7 +40,7 @@ func (m Mark) Measured() string {
 	case math.IsNaN(m.Value):
 		return nothing
 	}
-	return digits(m.Value) + m.Unit
+	return precise(m.Value) + m.Unit
 }
 
 // Known reports whether there is a value to judge.

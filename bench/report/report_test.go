@@ -47,16 +47,16 @@ func TestMarks(t *testing.T) {
 	t.Parallel()
 	r := example()
 	for _, c := range []struct{ what, measured, verdict string }{
-		{"drain, 1 process, beside asynq", "20 times", "yes"}, // the medians, 200,000 and 10,000
+		{"drain, 1 process, beside asynq", "20.0 times", "yes"}, // the medians, 200,000 and 10,000
 		{"drain, 1 process, beside watermill", nothing, "not measured"},
-		{"end to end, beside asynq", "20 times", "yes"},
-		{"Redis CPU", "1.3 times", "yes"},
+		{"end to end, beside asynq", "20.0 times", "yes"},
+		{"Redis CPU", "1.30 times", "yes"},
 		{"p50 latency at 8000/s", "0.40 ms", "yes"},
-		{"p99 latency at 8000/s", "12 ms", "NO"},
+		{"p99 latency at 8000/s", "12.0 ms", "NO"},
 		{"p99 latency at 40000/s, AOF off", nothing, "not measured"},
 		{"p99 latency at 40000/s, AOF everysec", "not sustained: too slow", "NO"},
-		{"peak RSS", "27 MiB", "yes"},
-		{"client CPU", "1.5 s", "NO"},
+		{"peak RSS", "27.0 MiB", "yes"},
+		{"client CPU", "1.50 s", "NO"},
 	} {
 		m := markOf(t, r, c.what)
 		if m.Measured() != c.measured || m.Verdict() != c.verdict {
@@ -126,7 +126,7 @@ func TestFiguresSurviveJSON(t *testing.T) {
 	if err := json.Unmarshal(text, &read); err != nil {
 		t.Fatal(err)
 	}
-	if got := markOf(t, &read, "drain, 1 process, beside asynq").Measured(); got != "20 times" {
+	if got := markOf(t, &read, "drain, 1 process, beside asynq").Measured(); got != "20.0 times" {
 		t.Errorf("read back: %s", got)
 	}
 }
