@@ -15,6 +15,7 @@ help: ## List the targets
 test: ## Run all tests against a real Redis (TESTFLAGS=-short leaves out the long ones)
 	@./scripts/redis.sh
 	$(GO) test -timeout $(TEST_TIMEOUT) $(TESTFLAGS) ./...
+	cd bench && $(GO) test -timeout $(TEST_TIMEOUT) $(TESTFLAGS) ./...
 
 .PHONY: test/race
 test/race: ## Run all tests under the race detector (needs a C compiler)
@@ -49,6 +50,7 @@ verify: generate ## Check that generated code, go.mod and formatting are as comm
 	git diff --exit-code -- $(GENERATED)
 	@new=$$(git ls-files --others --exclude-standard -- $(GENERATED)); test -z "$$new" || { echo "generated, not committed:"; echo "$$new"; exit 1; } >&2
 	$(GO) mod tidy -diff
+	cd bench && $(GO) mod tidy -diff && $(GO) vet ./...
 	@unformatted=$$(gofmt -l .); test -z "$$unformatted" || { echo "run gofmt -w on:"; echo "$$unformatted"; exit 1; } >&2
 	$(GO) vet ./...
 
