@@ -19,6 +19,7 @@ import (
 // smMachine does the same to Redis, by the scripts and the public calls, and to the model.
 type smMachine struct {
 	ctx    context.Context
+	name   string // of the queue
 	redis  rueidis.Client
 	client *Client
 	queue  *Queue[[]byte]
@@ -48,17 +49,23 @@ type smDelivery struct {
 
 func newSMMachine(ctx context.Context, t *rapid.T, rc rueidis.Client, c *Client, queue string, seen map[string]int) *smMachine {
 	m := &smMachine{
-		ctx: ctx, redis: rc, client: c, keys: keys.ForGroup(c.cfg.KeyPrefix, queue, "g"),
+		ctx: ctx, name: queue, keys: keys.ForGroup(c.cfg.KeyPrefix, queue, "g"),
 		model: newSMModel(), ended: map[string]string{}, seen: seen,
 	}
-	var err error
-	if m.queue, err = NewQueue(c, queue, WithCodec[[]byte](Bytes{})); err != nil {
-		t.Fatal(err)
-	}
+	m.use(t, rc, c)
 	m.create(t, false)
 	m.create(t, true)
 	m.workers = []*smWorker{{name: m.life()}, {name: m.life()}}
 	return m
+}
+
+// use has the machine go on with a client.
+func (m *smMachine) use(t *rapid.T, rc rueidis.Client, c *Client) {
+	var err error
+	m.redis, m.client = rc, c
+	if m.queue, err = NewQueue(c, m.name, WithCodec[[]byte](Bytes{})); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // life is the name of a worker that starts: nobody was ever called so.
@@ -310,6 +317,18 @@ func (m *smMachine) loseLease(t *rapid.T) {
 				m.do(t, "XCLAIM", k.Source, group, owner, "0", e.id, "IDLE", strconv.Itoa(2*smLease), "JUSTID")
 				e.expired = true
 			}
+		}
+	}
+}
+
+// steal is somebody's XCLAIM by hand: another consumer has the row of the same entry now, and its first holder must see that.
+func (m *smMachine) steal(t *rapid.T) {
+	w, retry := m.worker(t), rapid.Bool().Draw(t, "retry")
+	k, group := m.lane(retry)
+	for _, e := range m.model.lane(retry).entries {
+		if e.owner != "" && !e.gone && rapid.Bool().Draw(t, "this one") {
+			m.do(t, "XCLAIM", k.Source, group, w.name, "0", e.id)
+			e.owner, e.expired, e.charged = w.name, false, true
 		}
 	}
 }
