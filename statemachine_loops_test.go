@@ -155,15 +155,12 @@ func (m *smMachine) compact(t *rapid.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	real := smLook(m.ctx, t, m.redis, m.keys)
-	left := 0
+	found := smLook(m.ctx, t, m.redis, m.keys)
 	var finished []*smEntry
 	for _, e := range m.model.queue.entries {
-		found := real.queue.find(e.id)
+		there := found.queue.find(e.id)
 		switch {
-		case e.gone:
-		case found != nil && !found.gone:
-			left++
+		case e.gone, there != nil && !there.gone:
 		case m.model.compactable(e.id):
 			finished = append(finished, e)
 		default:

@@ -183,12 +183,12 @@ func (m *smModel) adopt(r *smReal) {
 	m.dead = smAdopt(m.dead, r.dead)
 }
 
-func smAdopt(model, real []*smEntry) []*smEntry {
+func smAdopt(model, redis []*smEntry) []*smEntry {
 	known := map[string]bool{}
 	for _, e := range model {
 		known[e.id] = true
 	}
-	for _, found := range real {
+	for _, found := range redis {
 		if known[found.id] {
 			continue
 		}

@@ -29,12 +29,12 @@ func (m *smMachine) actions() map[string]func(*rapid.T) {
 // check is the conservation law: Redis holds what the model says, to the last counter; and, by the ledger, which knows nothing of how
 // messages move, none is in two places, and none is nowhere that was not ended.
 func (m *smMachine) check(t *rapid.T) {
-	real := smLook(m.ctx, t, m.redis, m.keys)
-	m.model.adopt(real)
-	if diff := cmp.Diff(m.model.lines(), real.lines()); diff != "" {
+	found := smLook(m.ctx, t, m.redis, m.keys)
+	m.model.adopt(found)
+	if diff := cmp.Diff(m.model.lines(), found.lines()); diff != "" {
 		t.Fatalf("-model +redis:\n%s", diff)
 	}
-	where := real.where()
+	where := found.where()
 	for i := range m.published {
 		n := strconv.Itoa(i + 1)
 		places, why := where[n], m.ended[n]
