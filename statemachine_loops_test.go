@@ -3,6 +3,7 @@ package xstreamq
 import (
 	"slices"
 	"strconv"
+	"strings"
 
 	"pgregory.net/rapid"
 )
@@ -130,7 +131,8 @@ func (m *smMachine) purge(t *rapid.T) {
 func (m *smMachine) cancel(t *rapid.T) {
 	ids := []string{"d5-ff"}
 	for _, e := range m.model.delayed {
-		ids = append(ids, e.oid)
+		due, _, _ := strings.Cut(e.oid, "-")
+		ids = append(ids, e.oid, due+"-0", due+"-ffffffffffffffffff") // also neighbours that nobody published
 	}
 	id := rapid.SampledFrom(ids).Draw(t, "id")
 	got, err := m.client.Cancel(m.ctx, m.queue.Name(), id)
