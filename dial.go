@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"net"
 	"sync"
+	"time"
 
 	"github.com/redis/rueidis"
 )
@@ -31,12 +32,14 @@ type connections struct {
 
 	mu   sync.Mutex
 	open map[*connection]struct{}
+	cut  time.Time // when cutOthers last did
 }
 
 // connection is one of them.
 type connection struct {
 	net.Conn
-	of *connections
+	of   *connections
+	addr string // as it was dialled
 }
 
 func newConnections() *connections {
@@ -58,7 +61,7 @@ func (c *connections) keeping(dial dialFunc) dialFunc {
 		if err != nil {
 			return nil, err
 		}
-		return c.keep(conn)
+		return c.keep(conn, addr)
 	}
 }
 
@@ -70,14 +73,14 @@ func dialTCP(ctx context.Context, addr string, dialer *net.Dialer, config *tls.C
 	return secure.DialContext(ctx, "tcp", addr)
 }
 
-func (c *connections) keep(conn net.Conn) (net.Conn, error) {
+func (c *connections) keep(conn net.Conn, addr string) (net.Conn, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.ctx.Err() != nil {
 		_ = conn.Close()
 		return nil, rueidis.ErrClosing
 	}
-	kept := &connection{Conn: conn, of: c}
+	kept := &connection{Conn: conn, of: c, addr: addr}
 	c.open[kept] = struct{}{}
 	return kept, nil
 }
@@ -88,6 +91,21 @@ func (c *connection) Close() error {
 	delete(c.of.open, c)
 	c.of.mu.Unlock()
 	return c.Conn.Close()
+}
+
+// cutOthers cuts the connections that lead anywhere but to addr, and does nothing if it just did: what is made anew takes a while.
+func (c *connections) cutOthers(addr string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if time.Since(c.cut) < askEvery {
+		return
+	}
+	c.cut = time.Now()
+	for conn := range c.open {
+		if conn.addr != addr {
+			_ = conn.Conn.Close()
+		}
+	}
 }
 
 // close cuts all connections, and lets none be made any more.

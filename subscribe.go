@@ -7,6 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/redis/rueidis"
+
 	"github.com/xstreamq/xstreamq/internal/batch"
 	"github.com/xstreamq/xstreamq/internal/keys"
 	"github.com/xstreamq/xstreamq/internal/service"
@@ -236,6 +238,9 @@ func (s *subscription) begin(base context.Context) {
 			s.loops = append(s.loops, s.newSweeper(l))
 		}
 	}
+	if s.client.redis.Mode() == rueidis.ClientModeSentinel {
+		s.loops = append(s.loops, s.newFollower())
+	}
 	for range s.opts.Concurrency {
 		s.workers.Go(s.work)
 	}
@@ -250,6 +255,7 @@ func (s *subscription) begin(base context.Context) {
 // loopError returns what logs the failures of a loop.
 func (s *subscription) loopError(loop string) func(error) {
 	return func(err error) {
+		s.client.heed(err)
 		if s.settleCtx.Err() == nil {
 			s.log.Warn(loop+" failed, trying again", "error", err)
 		}
