@@ -242,7 +242,7 @@ func TestForgetCompactCancelWithoutAServer(t *testing.T) {
 // On a cluster the registry lies on another node than the queue: all of it works there too.
 func TestForgetCompactCancelOnACluster(t *testing.T) {
 	t.Parallel()
-	c := startCluster(t)
+	c := startCluster(t, 2)
 	_, registry, _ := c.slot("xstreamq:registry")
 	queue := "q"
 	if _, owner, _ := c.slot("{q}"); owner == registry {
