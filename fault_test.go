@@ -209,7 +209,7 @@ func TestWorkerHealsUnderLoad(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			server := redistest.Start(t, redistest.Options{Args: []string{"--busy-reply-threshold", "100"}})
+			server := redistest.Start(t, redistest.Options{Args: []string{"--lua-time-limit", "100"}})
 			rig := newFaultRig(t, server)
 			opts := xstreamq.SubscribeOptions{VisibilityTimeout: 20 * time.Second, Backoff: faultQuick}
 			a, q := rig.worker(opts, faultFlaky)
