@@ -36,6 +36,7 @@ type faultRig struct {
 	log    *faultLog
 	runs   *faultRuns
 	config func(*xstreamq.Config) // changes what clients are opened with
+	opts   *rueidis.ClientOption  // what clients are opened with in place of url, or nil
 }
 
 // newFaultRig makes a rig on a server of the test's own.
@@ -57,7 +58,13 @@ func (r *faultRig) client() (*xstreamq.Client, *xstreamq.Queue[string]) {
 	if r.config != nil {
 		r.config(&cfg)
 	}
-	c, err := xstreamq.Open(r.url, cfg)
+	var c *xstreamq.Client
+	var err error
+	if r.opts != nil {
+		c, err = xstreamq.OpenWith(*r.opts, cfg)
+	} else {
+		c, err = xstreamq.Open(r.url, cfg)
+	}
 	if err != nil {
 		r.t.Fatal(err)
 	}
