@@ -53,7 +53,7 @@ func (r *faultRig) info(section, name string) string {
 func TestServerCannotPersist(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	server := redistest.Start(t, redistest.Options{Dir: dir, Args: []string{"--save", "1 1"}})
+	server := redistest.Start(t, redistest.Options{Dir: dir, Args: []string{"--save", "1", "1"}})
 	rig := newFaultRig(t, server)
 	gate := make(chan struct{})
 	a, q := rig.worker(xstreamq.SubscribeOptions{VisibilityTimeout: 20 * time.Second, Backoff: faultQuick}, faultGate(gate))
