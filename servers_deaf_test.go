@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
-	"io"
 	"log/slog"
 	"net"
 	"slices"
@@ -56,7 +55,7 @@ func TestNewsOfFailoverMissed(t *testing.T) {
 	}
 	t.Parallel()
 	r := newSentinelRig(t)
-	cfg := xstreamq.Config{KeyPrefix: r.prefix, Logger: slog.New(slog.NewTextHandler(io.Discard, nil))}
+	cfg := xstreamq.Config{KeyPrefix: r.prefix, Logger: slog.New(slog.DiscardHandler)}
 	open := func() (*xstreamq.Client, *xstreamq.Queue[string]) {
 		c, err := xstreamq.OpenWith(r.deafOptions(), cfg)
 		if err != nil {
