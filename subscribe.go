@@ -227,7 +227,7 @@ func (s *subscription) begin(base context.Context) {
 	s.settleCtx, s.cutSettle = context.WithCancel(context.WithoutCancel(base))
 	s.settler, s.promoter = s.newSettler(), s.newPromoter()
 	for _, l := range s.lanes {
-		l.acks = batch.New(ackBatch, ackDelay, func(ds []*delivery) { s.flushAcks(l, ds) })
+		l.acks = batch.New(ackBatch, ackCrowd, ackDelay, func(ds []*delivery) { s.flushAcks(l, ds) })
 		l.read = s.newReader(l)
 		s.loops = append(s.loops, l.read.loop)
 	}
