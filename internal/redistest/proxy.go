@@ -1,7 +1,6 @@
 package redistest
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"net"
@@ -36,13 +35,6 @@ type Proxy struct {
 	closed  bool
 	links   map[*link]struct{}
 	traps   []*trap
-}
-
-// trap is a one-shot fault that a request sets off.
-type trap struct {
-	match   []byte
-	forward bool // the request still reaches the server
-	fired   chan struct{}
 }
 
 // NewProxy puts a proxy before target, a host:port or a redis:// URL, and closes it at the end of the test.
@@ -115,14 +107,6 @@ func (p *Proxy) Cut() {
 	}
 }
 
-// CutAfterRequest cuts one connection once: the next request that contains match (any request, if match is empty)
-// reaches the server and is executed, then the connection is closed and the reply is lost. The channel is closed when
-// that is done. Requests that a client sent together, in one packet, share the fate.
-func (p *Proxy) CutAfterRequest(match []byte) <-chan struct{} { return p.arm(match, true) }
-
-// CutBeforeRequest is CutAfterRequest with the connection closed before the server sees the request.
-func (p *Proxy) CutBeforeRequest(match []byte) <-chan struct{} { return p.arm(match, false) }
-
 // Close cuts all connections, frees the port and returns when every goroutine of the proxy has ended.
 func (p *Proxy) Close() {
 	p.mu.Lock()
@@ -144,28 +128,6 @@ func (p *Proxy) change(m mode, delay time.Duration) {
 			l.close()
 		}
 	}
-}
-
-func (p *Proxy) arm(match []byte, forward bool) <-chan struct{} {
-	t := &trap{match: bytes.Clone(match), forward: forward, fired: make(chan struct{})}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.traps = append(p.traps, t)
-	return t.fired
-}
-
-// spring returns the first trap that the request sets off, and takes it away. The first seen bytes of request have
-// been looked at before.
-func (p *Proxy) spring(request []byte, seen int) *trap {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for i, t := range p.traps {
-		if bytes.Contains(request[max(0, seen-max(0, len(t.match)-1)):], t.match) {
-			p.traps = append(p.traps[:i], p.traps[i+1:]...)
-			return t
-		}
-	}
-	return nil
 }
 
 func (p *Proxy) accept() {

@@ -10,8 +10,7 @@ const (
 	dialTimeout  = 5 * time.Second
 	requestChunk = 64 << 10
 	replyChunk   = 32 << 10
-	replyQueue   = 256     // chunks on their way, so that a delay does not limit how much flows
-	requestTail  = 4 << 10 // bytes kept, to find a match that arrives in two pieces
+	replyQueue   = 256 // chunks on their way, so that a delay does not limit how much flows
 )
 
 // link is one connection through a proxy: the client's half and the server's.
@@ -19,7 +18,8 @@ type link struct {
 	proxy  *Proxy
 	client net.Conn
 
-	outOfStep bool // a reply was swallowed; guarded by proxy.mu
+	outOfStep bool   // a reply was swallowed; guarded by proxy.mu
+	catch     *catch // of the reply that is cut; guarded by proxy.mu
 
 	muteOnce sync.Once
 	muted    chan struct{} // closed: no more replies reach the client
@@ -33,6 +33,7 @@ type link struct {
 type reply struct {
 	data []byte
 	at   time.Time
+	last *trap // the link is cut behind it
 }
 
 func newLink(p *Proxy, client net.Conn) *link {
@@ -64,34 +65,41 @@ func (l *link) serve() {
 	l.carryRequests(server, drained)
 }
 
-// carryRequests forwards what the client sends until a trap springs or a side ends.
+// carryRequests forwards what the client sends, request by request, until it is cut or a side ends.
 func (l *link) carryRequests(server *net.TCPConn, drained <-chan struct{}) {
-	buffer := make([]byte, requestTail+requestChunk)
-	tail := 0 // bytes at the start of buffer that were forwarded before
+	chunk := make([]byte, requestChunk)
+	var held []byte // not forwarded yet
 	for {
-		n, err := l.client.Read(buffer[tail : tail+requestChunk])
+		n, err := l.client.Read(chunk)
 		if err != nil {
 			return
 		}
 		if _, ok := l.admit(time.Time{}); !ok {
 			return
 		}
-		seen := buffer[:tail+n]
-		if t := l.proxy.spring(seen, tail); t != nil {
-			l.sprung(t, seen[tail:], server, drained)
+		held = append(held, chunk[:n]...)
+		done, t := l.proxy.whole(held)
+		switch {
+		case t == nil:
+			_, err = server.Write(held[:done])
+		case t.cut == BeforeRequest || t.cut == AfterRequest:
+			l.sprung(t, held[:done], server, drained)
+			return
+		default:
+			last := lastRequest(held[:done])
+			_, err = server.Write(l.between(t, held[:last], held[last:done]))
+		}
+		if err != nil {
 			return
 		}
-		if _, err := server.Write(seen[tail:]); err != nil {
-			return
-		}
-		tail = copy(buffer, seen[max(0, len(seen)-requestTail):])
+		held = append(held[:0], held[done:]...)
 	}
 }
 
 // sprung cuts the link. For a request that is to be executed it sends the server the end of the input behind it: once
 // the server has closed its side in turn, the request is done.
 func (l *link) sprung(t *trap, request []byte, server *net.TCPConn, drained <-chan struct{}) {
-	if t.forward {
+	if t.cut == AfterRequest {
 		l.mute()
 		if _, err := server.Write(request); err != nil {
 			return
@@ -108,14 +116,24 @@ func (l *link) sprung(t *trap, request []byte, server *net.TCPConn, drained <-ch
 // readReplies queues what the server sends until it closes its side.
 func (l *link) readReplies(server net.Conn, queue chan<- reply) {
 	defer close(queue)
+	over := false
 	for {
 		data := make([]byte, replyChunk)
 		n, err := server.Read(data)
 		if err != nil {
 			return
 		}
+		if over {
+			continue
+		}
+		r := reply{data: data[:n], at: time.Now()}
+		if c := l.caught(); c != nil {
+			if r.data, over = c.take(r.data); over {
+				r.last = c.trap
+			}
+		}
 		select {
-		case queue <- reply{data: data[:n], at: time.Now()}:
+		case queue <- r:
 		case <-l.muted:
 		}
 	}
@@ -134,6 +152,12 @@ func (l *link) writeReplies(queue <-chan reply) {
 		if _, err := l.client.Write(r.data); err != nil {
 			l.close()
 			return
+		}
+		if r.last != nil {
+			if r.last.cut != SwallowReply {
+				l.close()
+			}
+			close(r.last.fired)
 		}
 	}
 	if !l.isMuted() {
