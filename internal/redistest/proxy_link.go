@@ -78,22 +78,32 @@ func (l *link) carryRequests(server *net.TCPConn, drained <-chan struct{}) {
 			return
 		}
 		held = append(held, chunk[:n]...)
-		done, t := l.proxy.whole(held)
-		switch {
-		case t == nil:
-			_, err = server.Write(held[:done])
-		case t.cut == BeforeRequest || t.cut == AfterRequest:
-			l.sprung(t, held[:done], server, drained)
-			return
-		default:
-			last := lastRequest(held[:done])
-			_, err = server.Write(l.between(t, held[:last], held[last:done]))
+		for whole := true; whole; {
+			if held, whole = l.forward(held, server, drained); held == nil {
+				return
+			}
 		}
-		if err != nil {
-			return
-		}
-		held = append(held[:0], held[done:]...)
 	}
+}
+
+// forward sends the whole requests at the beginning of held, up to and with the first that sets off a trap, and returns what is
+// left: nil when the link has ended, and whether there may be whole requests in it.
+func (l *link) forward(held []byte, server *net.TCPConn, drained <-chan struct{}) (rest []byte, more bool) {
+	done, t := l.proxy.whole(held)
+	requests := held[:done]
+	switch {
+	case t == nil:
+	case t.cut == BeforeRequest || t.cut == AfterRequest:
+		l.sprung(t, requests, server, drained)
+		return nil, false
+	default:
+		last := lastRequest(requests)
+		requests = l.between(t, requests[:last], requests[last:])
+	}
+	if _, err := server.Write(requests); err != nil {
+		return nil, false
+	}
+	return append([]byte{}, held[done:]...), t != nil
 }
 
 // sprung cuts the link. For a request that is to be executed it sends the server the end of the input behind it: once
