@@ -60,11 +60,13 @@ func (r *laneReader) drop(ctx context.Context) {
 }
 
 // learn finds out how a blocked read on a connection can be woken. The connection has done a keyed command before: only
-// that ties it to its node.
+// that ties it to its node. No message may wait meanwhile: it would have a lease that nobody renews.
 func (r *laneReader) learn(ctx context.Context, conn *readConn) {
 	if conn.known {
 		return
 	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), commandTimeout)
+	defer cancel()
 	id, err := conn.client.Do(ctx, conn.client.B().ClientId().Build()).AsInt64()
 	var waker rueidis.Client
 	if err == nil {

@@ -103,12 +103,13 @@ func (r *laneReader) block(ctx context.Context) ([]rueidis.RedisMessage, error) 
 		return nil, nil
 	}
 	// Before 7.2 a read that brings nothing leaves no sign of life: an idle worker would look like one that is gone.
-	if now := time.Now(); now.Sub(r.seen) >= blockFor/2 {
+	if now := time.Now(); !conn.known || now.Sub(r.seen) >= blockFor/2 {
 		if _, err := r.read(ctx, 1, 0, pastAll); err != nil {
 			return nil, err
 		}
 		r.seen = now
 	}
+	r.learn(ctx, conn)
 	wait := blockFor
 	if conn.waker == nil || !r.doubt.IsZero() {
 		wait = blockShort
@@ -141,7 +142,6 @@ func (r *laneReader) read(ctx context.Context, count int, block time.Duration, f
 		r.distrust(ctx, err)
 		return nil, err
 	}
-	r.learn(ctx, conn)
 	return streamEntries(reply)
 }
 
