@@ -111,7 +111,8 @@ func (s *subscription) awaitHandlers(ctx context.Context) {
 	}
 }
 
-// refusals is how often Stop tries again what Redis refuses, such as a key of the wrong type.
+// refusals is how often Stop tries again what Redis refuses, such as a key of the wrong type, and at the very end also what a
+// connection broke off.
 const refusals = 5
 
 // writeOut writes every outcome there is, and stops the loops.
@@ -151,19 +152,24 @@ func (s *subscription) writeOut(limit context.Context) error {
 func (s *subscription) leaveBehind(limit context.Context) error {
 	s.giveBackUnstarted(limit) // what a reader brought that had to be cut
 	var failed error
-	try := func(err error) {
+	try := func(leave func() error) {
+		err := afterCuts(limit, leave)
 		if failed == nil && !groupGone(err) { // what is gone holds nothing
 			failed = err
 		}
 	}
 	for _, l := range s.lanes {
 		if !s.opts.NoVisibilityTimeout {
-			try(s.extend(limit, l, modeUnstarted, s.pool.all()))
+			try(func() error { return s.extend(limit, l, modeUnstarted, s.pool.all()) })
 		}
-		try(s.releaseStrays(limit, l, s.pool.heldIDs(l)))
-		if err := s.client.reap(limit, l, []string{s.consumer}); redisCode(err) != "OOM" {
-			try(err) // a full server before 7.0 deletes no consumer: another worker does, later
-		}
+		try(func() error { return s.releaseStrays(limit, l, s.pool.heldIDs(l)) })
+		try(func() error {
+			err := s.client.reap(limit, l, []string{s.consumer})
+			if redisCode(err) == "OOM" {
+				return nil // a full server before 7.0 deletes no consumer: another worker does, later
+			}
+			return err
+		})
 	}
 	if limit.Err() != nil && failed != nil {
 		failed = context.DeadlineExceeded
@@ -173,6 +179,18 @@ func (s *subscription) leaveBehind(limit context.Context) error {
 			"its lease runs out: %w", s.queue, s.group, failed)
 	}
 	return nil
+}
+
+// afterCuts does what can be done twice, and tries again a few times when the connection broke: a cut in the last moment is
+// not to cost a lease.
+func afterCuts(ctx context.Context, do func() error) (err error) {
+	for range refusals {
+		if err = do(); err == nil || redisCode(err) != "" || ctx.Err() != nil {
+			return err
+		}
+		pause(ctx, 20*time.Millisecond)
+	}
+	return err
 }
 
 // wait waits for a group of goroutines, until ctx ends.
