@@ -12,16 +12,16 @@ import (
 type Cut int
 
 const (
-	// BeforeRequest: the server never sees the request.
+	// BeforeRequest keeps the request from the server.
 	BeforeRequest Cut = iota
-	// AfterRequest: the server has it and executes it; the connection is closed before any reply.
+	// AfterRequest lets the server execute the request, and closes the connection before any reply.
 	AfterRequest
-	// WithinReply: the connection is closed after half of the bytes of the reply.
+	// WithinReply closes the connection after half of the bytes of the reply.
 	WithinReply
-	// AfterReply: the connection is closed right after the reply.
+	// AfterReply closes the connection right after the reply.
 	AfterReply
-	// SwallowReply: the connection stays open. It carries requests still, and no reply any more, this one and later ones;
-	// it is closed when the proxy is told to Pass.
+	// SwallowReply leaves the connection open. It carries requests still, and no reply any more: neither this one nor a later
+	// one. It is closed when the proxy is told to Pass.
 	SwallowReply
 )
 
