@@ -41,7 +41,7 @@ func cutLookPoints() []cutPoint {
 		return len(found), err
 	}
 	groups := func(ctx context.Context, cl *xstreamq.Client) (any, error) { return cl.Groups(ctx, faultQueue) }
-	return []cutPoint{
+	points := []cutPoint{
 		{name: "depth", request: cutScript("depth"), run: cutLook(func(ctx context.Context, cl *xstreamq.Client) (any, error) {
 			d, err := cl.Depth(ctx, faultQueue, faultGroup)
 			d.Oldest = 0
@@ -76,6 +76,10 @@ func cutLookPoints() []cutPoint {
 		{name: "dead letters", request: cutCommand("XRANGE"), run: cutLook(letters(xstreamq.DeadFilter{}))},
 		{name: "dead letters by age", request: cutCommand("TIME"), run: cutLook(letters(xstreamq.DeadFilter{OlderThan: time.Hour}))},
 	}
+	for i := range points {
+		points[i].more = true
+	}
+	return points
 }
 
 // cutLook asks for something that does not change, before, during and after the cut. The answer that comes must be right, and

@@ -44,8 +44,8 @@ func cutDeadPoints() []cutPoint {
 		c.buried("it-1", "it-2", "it-3")
 		cl, _ := c.through()
 		said := c.again(func(ctx context.Context) (string, error) {
-			res, err := cl.RedriveAll(ctx, faultQueue, faultGroup, xstreamq.RedriveAllOptions{})
-			return fmt.Sprintf("%d redriven", len(res.Redriven)), err
+			_, err := cl.RedriveAll(ctx, faultQueue, faultGroup, xstreamq.RedriveAllOptions{})
+			return "all redriven", err
 		})
 		return said + "; " + c.end("it-1", "it-2", "it-3")
 	}
@@ -53,18 +53,19 @@ func cutDeadPoints() []cutPoint {
 		c.buried("it-1", "it-2", "it-3")
 		cl, _ := c.through()
 		said := c.again(func(ctx context.Context) (string, error) {
-			n, err := cl.PurgeAll(ctx, faultQueue, faultGroup, xstreamq.PurgeAllOptions{})
-			return fmt.Sprintf("%d purged", n), err
+			_, err := cl.PurgeAll(ctx, faultQueue, faultGroup, xstreamq.PurgeAllOptions{})
+			return "all purged", err
 		})
-		return said + c.none()
+		c.none()
+		return said
 	}
 	return []cutPoint{
 		{name: "redrive", request: cutScript("redrive"), run: redrive(xstreamq.RedriveOptions{})},
 		{name: "redrive to the queue", request: cutScript("redrive"), run: redrive(xstreamq.RedriveOptions{ToQueue: true})},
-		{name: "redrive all: look for the end", request: cutCommand("XREVRANGE"), run: all},
-		{name: "redrive all: read a page", request: cutCommand("XRANGE"), run: all},
+		{name: "redrive all: look for the end", more: true, request: cutCommand("XREVRANGE"), run: all},
+		{name: "redrive all: read a page", more: true, request: cutCommand("XRANGE"), run: all},
 		{name: "redrive all: move a page", request: cutScript("redrive"), run: all},
-		{name: "watch the canary", request: cutScript("find"), run: cutCanary},
+		{name: "watch the canary", more: true, request: cutScript("find"), run: cutCanary},
 		{name: "purge", request: cutCommand("XDEL"), run: func(c *cutRun) string {
 			ids := c.buried("it")
 			cl, _ := c.through()
@@ -72,36 +73,31 @@ func cutDeadPoints() []cutPoint {
 				n, err := cl.Purge(ctx, faultQueue, faultGroup, ids...)
 				return fmt.Sprintf("%d purged", n), err
 			})
-			return said + c.none()
+			c.none()
+			return said
 		}},
-		{name: "purge all: read a page", request: cutCommand("XRANGE"), run: purgeAll},
+		{name: "purge all: read a page", more: true, request: cutCommand("XRANGE"), run: purgeAll},
 		{name: "purge all: delete a page", request: cutCommand("XDEL"), run: purgeAll},
 	}
 }
 
-// none checks that nothing is left, and adds nothing.
-func (c *cutRun) none() string {
+// none checks that nothing is left.
+func (c *cutRun) none() {
 	c.t.Helper()
 	c.end()
 	if left := c.places(); len(left.at) > 0 {
 		c.t.Errorf("what was purged is still there: %s", left.some())
 	}
-	return ""
 }
 
 func cutCanary(c *cutRun) string {
 	c.buried("it-1", "it-2", "it-3")
 	c.start(c.direct, c.options())
 	cl, _ := c.through()
-	redriven := 0
 	said := c.again(func(ctx context.Context) (string, error) {
-		res, err := cl.RedriveAll(ctx, faultQueue, faultGroup, xstreamq.RedriveAllOptions{Canary: 1})
-		redriven += len(res.Redriven)
+		_, err := cl.RedriveAll(ctx, faultQueue, faultGroup, xstreamq.RedriveAllOptions{Canary: 1})
 		return "all redriven", err
 	})
-	if redriven != 3 {
-		c.t.Errorf("%d redriven", redriven)
-	}
 	return said + "; " + c.end("it-1", "it-2", "it-3")
 }
 
@@ -135,10 +131,10 @@ func cutOperatorPoints() []cutPoint {
 			}
 			return c.cancelled(id)
 		}},
-		{name: "cancel: search", request: cutCommand("ZSCAN"), run: elsewhere},
+		{name: "cancel: search", more: true, request: cutCommand("ZSCAN"), run: elsewhere},
 		{name: "cancel what was found", request: cutCommand("ZREM"), run: elsewhere},
-		{name: "compact: look at the groups", request: cutCommand("HKEYS"), run: compact},
-		{name: "compact", request: cutScript("compact"), run: compact},
+		{name: "compact: look at the groups", more: true, request: cutCommand("HKEYS"), run: compact},
+		{name: "compact", more: true, request: cutScript("compact"), run: compact},
 	}
 }
 
@@ -148,12 +144,13 @@ func (c *cutRun) cancelled(id string) string {
 	cl, _ := c.through()
 	said := c.again(func(ctx context.Context) (string, error) {
 		found, err := cl.Cancel(ctx, faultQueue, id)
-		if !found {
+		if !found && !c.point.more {
 			return "gone already", err
 		}
 		return "cancelled", err
 	})
-	return said + c.none()
+	c.none()
+	return said
 }
 
 // cutForgetPoints are those of a group that is forgotten. A later one finds less to do, or nothing.
@@ -165,7 +162,7 @@ func cutForgetPoints() []cutPoint {
 		said := c.again(func(ctx context.Context) (string, error) {
 			err := cl.Forget(ctx, faultQueue, faultGroup, xstreamq.ForgetOptions{})
 			if errors.Is(err, xstreamq.ErrNoGroup) {
-				return "no such group", nil
+				return "gone already", nil
 			}
 			return "forgotten", err
 		})
@@ -176,10 +173,10 @@ func cutForgetPoints() []cutPoint {
 		return said + "; " + c.end("it")
 	}
 	return []cutPoint{
-		{name: "forget: read the row", request: cutCommand("HGET"), run: forget},
-		{name: "forget: look at what it holds", request: cutScript("survey"), run: forget},
-		{name: "forget: look for workers", request: cutCommand("XINFO", "\r\nCONSUMERS\r\n"), run: forget},
-		{name: "forget: delete the row", request: cutCommand("HDEL"), run: forget},
+		{name: "forget: read the row", more: true, request: cutCommand("HGET"), run: forget},
+		{name: "forget: look at what it holds", more: true, request: cutScript("survey"), run: forget},
+		{name: "forget: look for workers", more: true, request: cutCommand("XINFO", "\r\nCONSUMERS\r\n"), run: forget},
+		{name: "forget: delete the row", more: true, request: cutCommand("HDEL"), run: forget},
 		{name: "forget: remove the group", request: cutScript("forget"), run: forget},
 	}
 }

@@ -120,7 +120,7 @@ func cutSweepPoints() []cutPoint {
 // taken lets a worker read the entry, and vanish long ago.
 func (c *cutRun) taken(stream, group, id string) {
 	c.t.Helper()
-	const gone = "gone~300"
+	const gone = "gone~2000"
 	c.do("XREADGROUP", "GROUP", group, gone, "COUNT", "1", "STREAMS", stream, ">")
 	c.do("XCLAIM", stream, group, gone, "0", id, "IDLE", "100000", "JUSTID")
 }

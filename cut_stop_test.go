@@ -12,7 +12,7 @@ import (
 )
 
 // cutDrain is how long Stop may take: less than a connection that carries no replies is noticed in.
-const cutDrain = 3 * time.Second
+const cutDrain = 7 * time.Second
 
 // cutStopPoints are those of a worker that ends.
 func cutStopPoints() []cutPoint {
@@ -38,6 +38,11 @@ func cutStopPoints() []cutPoint {
 		}},
 		{name: "mark at Stop what a handler still has", request: cutScript("extend", "\r\nunstarted\r\n"),
 			allow: cutAllowance{overlap: true}, run: func(c *cutRun) string {
+				config := c.config
+				c.config = func(cfg *xstreamq.Config) {
+					config(cfg)
+					cfg.CancelGrace = 6 * time.Second // a busy machine needs its time after the handlers had theirs
+				}
 				cl := c.work()
 				c.publish("left")
 				c.running("left")

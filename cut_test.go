@@ -36,6 +36,7 @@ type cutPoint struct {
 	name    string // of the subtest, and on the page
 	request cutRequest
 	allow   cutAllowance
+	more    bool                   // the call sends further requests, which may fail for the same cut
 	run     func(c *cutRun) string // returns what was seen
 }
 
