@@ -52,22 +52,32 @@ func newFaultRig(t *testing.T, server *redistest.Server) *faultRig {
 // client opens a client of the rig. It is closed at the end of the test.
 func (r *faultRig) client() (*xstreamq.Client, *xstreamq.Queue[string]) {
 	r.t.Helper()
+	var c *xstreamq.Client
+	var err error
+	if r.opts != nil {
+		c, err = xstreamq.OpenWith(*r.opts, r.clientConfig())
+	} else {
+		c, err = xstreamq.Open(r.url, r.clientConfig())
+	}
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return r.queueOf(c)
+}
+
+func (r *faultRig) clientConfig() xstreamq.Config {
 	cfg := xstreamq.Config{
 		KeyPrefix: r.prefix, Logger: slog.New(r.log), CompactEvery: 200 * time.Millisecond, DrainTimeout: 10 * time.Second,
 	}
 	if r.config != nil {
 		r.config(&cfg)
 	}
-	var c *xstreamq.Client
-	var err error
-	if r.opts != nil {
-		c, err = xstreamq.OpenWith(*r.opts, cfg)
-	} else {
-		c, err = xstreamq.Open(r.url, cfg)
-	}
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	return cfg
+}
+
+// queueOf returns the queue of a client, which it closes at the end of the test.
+func (r *faultRig) queueOf(c *xstreamq.Client) (*xstreamq.Client, *xstreamq.Queue[string]) {
+	r.t.Helper()
 	r.t.Cleanup(func() { _ = c.Close() })
 	q, err := xstreamq.NewQueue[string](c, faultQueue)
 	if err != nil {
