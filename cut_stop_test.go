@@ -11,8 +11,13 @@ import (
 	"github.com/xstreamq/xstreamq/internal/redistest"
 )
 
-// cutDrain is how long Stop may take: less than a connection that carries no replies is noticed in.
-const cutDrain = 7 * time.Second
+// drainLimit is how long Stop may take: less than a connection that carries no replies is noticed in, else as long as it likes.
+func (c *cutRun) drainLimit() time.Duration {
+	if c.kind.cut == redistest.SwallowReply {
+		return 7 * time.Second
+	}
+	return faultPatience / 2
+}
 
 // cutStopPoints are those of a worker that ends.
 func cutStopPoints() []cutPoint {
@@ -30,7 +35,7 @@ func cutStopPoints() []cutPoint {
 				return h.Subscriptions[0].Waiting == 2
 			})
 			c.arm()
-			said := c.stop(cl, cutDrain, func() {
+			said := c.stop(cl, c.drainLimit(), func() {
 				c.await()
 				c.open()
 			})
@@ -41,7 +46,7 @@ func cutStopPoints() []cutPoint {
 				config := c.config
 				c.config = func(cfg *xstreamq.Config) {
 					config(cfg)
-					cfg.CancelGrace = 6 * time.Second // a busy machine needs its time after the handlers had theirs
+					cfg.CancelGrace = 24 * time.Second // a busy machine needs its time after the handlers had theirs
 				}
 				cl := c.work()
 				c.publish("left")
@@ -69,7 +74,7 @@ func (c *cutRun) stopIdle() string {
 		redistest.WaitFor(c.t, faultPatience, "two readers that wait", func() bool { return c.blocked() == 2 })
 	}
 	c.arm()
-	said := c.stop(cl, cutDrain, c.await)
+	said := c.stop(cl, c.drainLimit(), c.await)
 	c.publish("ok-2")
 	return said + "; " + c.end("ok-1", "ok-2")
 }

@@ -202,6 +202,9 @@ func (c *cutRun) handle(ctx context.Context, m *xstreamq.Message[string]) error 
 		return xstreamq.DeadLetter(errors.New("rejected: " + m.Body))
 	case kind == "release" && c.runs.get(m.Body).begun == 1:
 		return xstreamq.Release(errors.New("not now: " + m.Body))
+	case kind == "told" && c.runs.get(m.Body).begun == 1: // runs until its lease is lost
+		<-ctx.Done()
+		return context.Cause(ctx)
 	case kind == "long":
 		select {
 		case <-c.gate:
@@ -348,7 +351,7 @@ func (c *cutRun) settled(result string) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.unknown > 0 {
-		return result + ", reported as unknown " + cutTimes(c.unknown)
+		return result + ", reported as unknown"
 	}
 	return result
 }

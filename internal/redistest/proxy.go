@@ -150,7 +150,7 @@ func (p *Proxy) welcome(conn net.Conn) {
 		_ = conn.Close()
 		return
 	}
-	l := newLink(p, conn)
+	l := newLink(p, conn.(*net.TCPConn))
 	p.links[l] = struct{}{}
 	p.wg.Go(l.serve)
 }

@@ -1,8 +1,10 @@
 package redistest
 
 import (
+	"io"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -16,11 +18,12 @@ const (
 // link is one connection through a proxy: the client's half and the server's.
 type link struct {
 	proxy  *Proxy
-	client net.Conn
+	client *net.TCPConn
 
 	outOfStep bool   // a reply was swallowed; guarded by proxy.mu
 	catch     *catch // of the reply that is cut; guarded by proxy.mu
 
+	parted   atomic.Bool // the client was told the end, and what it still sends is dropped
 	muteOnce sync.Once
 	muted    chan struct{} // closed: no more replies reach the client
 
@@ -36,7 +39,7 @@ type reply struct {
 	last *trap // the link is cut behind it
 }
 
-func newLink(p *Proxy, client net.Conn) *link {
+func newLink(p *Proxy, client *net.TCPConn) *link {
 	return &link{proxy: p, client: client, muted: make(chan struct{})}
 }
 
@@ -63,6 +66,9 @@ func (l *link) serve() {
 	})
 	l.proxy.wg.Go(func() { l.writeReplies(queue) })
 	l.carryRequests(server, drained)
+	if l.parted.Load() {
+		_, _ = io.Copy(io.Discard, l.client) // until the client ends it, or the proxy
+	}
 }
 
 // carryRequests forwards what the client sends, request by request, until it is cut or a side ends.
@@ -165,7 +171,7 @@ func (l *link) writeReplies(queue <-chan reply) {
 		}
 		if r.last != nil {
 			if r.last.cut != SwallowReply {
-				l.close()
+				l.part()
 			}
 			close(r.last.fired)
 		}
@@ -173,6 +179,16 @@ func (l *link) writeReplies(queue <-chan reply) {
 	if !l.isMuted() {
 		l.close() // the server ended the connection
 	}
+}
+
+// part ends the connection such that the client reads what it was sent: closed at once, it could fail at its next request before.
+func (l *link) part() {
+	l.parted.Store(true)
+	l.mute()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	_ = l.server.Close() // the end of the test may have closed both
+	_ = l.client.CloseWrite()
 }
 
 // admit waits until bytes that arrived at that time may pass (the zero time: bytes that are not delayed), and returns
