@@ -50,13 +50,16 @@ func (h *Histogram) N() int64 {
 func (h *Histogram) Latency(name string) Latency {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	at := func(percent float64) time.Duration {
-		return min(time.Duration(h.hist.ValueAtPercentile(percent)), h.max)
+	n := h.hist.TotalCount()
+	if n == 0 {
+		return Latency{Name: name}
 	}
-	return Latency{
-		Name: name, N: h.hist.TotalCount(),
-		P50: at(50), P90: at(90), P99: at(99), P999: at(99.9), Max: h.max,
+	at := func(perMille int64) time.Duration {
+		// The library rounds to the nearest rank, which may be one too low: it is asked for a rank exactly.
+		rank := (perMille*n + 999) / 1000
+		return min(time.Duration(h.hist.ValueAtPercentile(100*float64(rank)/float64(n))), h.max)
 	}
+	return Latency{Name: name, N: n, P50: at(500), P90: at(900), P99: at(990), P999: at(999), Max: h.max}
 }
 
 // Reset forgets everything.

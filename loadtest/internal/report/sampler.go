@@ -14,8 +14,9 @@ import (
 const (
 	// DefaultSampling is how often a sampler reads.
 	DefaultSampling = time.Second
-	// mostSamples are kept: when there are more, every second one goes and the sampler reads half as often.
-	mostSamples = 1200
+	// mostSamples is reached at most: then every second one goes, and the sampler reads half as often. It is odd, so that
+	// the newest stays and the distances are equal.
+	mostSamples = 1201
 )
 
 // Reading is one value, for the series of a plot.
