@@ -14,13 +14,11 @@ const mostLabels = 7
 // span is the range of the values on one axis.
 type span struct{ low, high float64 }
 
-// include widens the span, which is empty while its ends are NaN.
-func (s *span) include(v float64) {
-	if math.IsNaN(s.low) {
-		s.low, s.high = v, v
-	}
-	s.low, s.high = min(s.low, v), max(s.high, v)
-}
+// nothing is the span of no values.
+var nothing = span{math.Inf(1), math.Inf(-1)}
+
+// with returns the span widened by v.
+func (s span) with(v float64) span { return span{min(s.low, v), max(s.high, v)} }
 
 // linear returns the bounds and labels of a linear axis of values divided by the scale. It begins at zero unless a value
 // lies below.

@@ -50,12 +50,12 @@ func lineStyle(i int) draw.LineStyle {
 
 // spans returns the ranges of what can be drawn, and every x of it; ok is false when that is nothing.
 func (c chart) spans() (x, y span, xs []float64, ok bool) {
-	x, y = span{math.NaN(), math.NaN()}, span{math.NaN(), math.NaN()}
+	x, y = nothing, nothing
 	for _, l := range c.lines {
 		for _, piece := range pieces(l.Points, c.logX, c.logY) {
 			for _, p := range piece {
-				x.include(p.X)
-				y.include(p.Y)
+				x = x.with(p.X)
+				y = y.with(p.Y)
 				xs = append(xs, p.X)
 			}
 		}

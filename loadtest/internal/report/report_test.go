@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -57,7 +58,7 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// page returns the HTML form of a report, after a look at what holds for each one: it is well-formed, and loads nothing.
+// pageOf returns the HTML form of a report, after a look at what holds for each one: it is well-formed, and loads nothing.
 func pageOf(t *testing.T, r *Report) string {
 	t.Helper()
 	var out bytes.Buffer
@@ -86,7 +87,7 @@ func pageOf(t *testing.T, r *Report) string {
 		}
 	}
 	for _, e := range elements {
-		if strings.Contains(" script link img image iframe object embed base form ", " "+strings.ToLower(e)+" ") {
+		if slices.Contains([]string{"script", "link", "img", "image", "iframe", "object", "embed", "base", "form"}, strings.ToLower(e)) {
 			t.Errorf("the page has a <%s>", e)
 		}
 	}
@@ -208,7 +209,7 @@ func TestGapsBreakALine(t *testing.T) {
 	}
 }
 
-// A writer that fails fails each form, and an error of it is passed on.
+// An error of the writer is passed on.
 func TestWriteErrors(t *testing.T) {
 	t.Parallel()
 	full := errors.New("disk full")
