@@ -167,7 +167,13 @@ func TestEmptyAndOdd(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			pageOf(t, r)
+			html := pageOf(t, r)
+			if pictures := strings.Count(html, "<svg "); name == "no points" && pictures > 0 || name == "odd values" && pictures != 4 {
+				t.Errorf("%d pictures", pictures)
+			}
+			if missing := strings.Count(html, "No values."); missing != len(r.Plots)+len(r.Curves)-strings.Count(html, "<svg ") {
+				t.Errorf("%d pictures are said to have no values", missing)
+			}
 			var out bytes.Buffer
 			if err := errors.Join(r.Text(&out), r.JSON(&out)); err != nil {
 				t.Fatal(err)
