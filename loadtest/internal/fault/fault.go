@@ -1,0 +1,82 @@
+// Package fault says what was done to the processes of a load test, and when.
+package fault
+
+import "time"
+
+// Kind is the kind of a fault.
+type Kind uint8
+
+// Kinds.
+const (
+	Kill   Kind = 1 + iota // a worker was killed
+	Stop                   // a worker stood still for a while
+	Outage                 // the server was killed, and came back
+)
+
+// Event is one fault.
+type Event struct {
+	Kind Kind
+	// Run is the number of the worker's process; 0 for an outage.
+	Run int
+	// From is just before it. To is when it was over: the worker was dead or went on, the server took commands.
+	From, To time.Time
+}
+
+// Log finds faults by what they hit.
+type Log struct {
+	kills   map[int]Event
+	stops   map[int][]Event
+	outages []Event
+	all     []Event
+}
+
+// NewLog arranges events; their order does not matter.
+func NewLog(events []Event) *Log {
+	l := &Log{kills: map[int]Event{}, stops: map[int][]Event{}, all: events}
+	for _, e := range events {
+		switch e.Kind {
+		case Kill:
+			l.kills[e.Run] = e
+		case Stop:
+			l.stops[e.Run] = append(l.stops[e.Run], e)
+		case Outage:
+			l.outages = append(l.outages, e)
+		}
+	}
+	return l
+}
+
+// Count is how many faults of a kind there were.
+func (l *Log) Count(k Kind) int {
+	n := 0
+	for _, e := range l.all {
+		if e.Kind == k {
+			n++
+		}
+	}
+	return n
+}
+
+// Killed returns the kill of a run, if it was killed.
+func (l *Log) Killed(run int) (Event, bool) {
+	e, ok := l.kills[run]
+	return e, ok
+}
+
+// Stopped says whether a run stood still at some time of a span.
+func (l *Log) Stopped(run int, from, to time.Time) bool { return overlaps(l.stops[run], from, to) }
+
+// Down says whether the server was down at some time of a span.
+func (l *Log) Down(from, to time.Time) bool { return overlaps(l.outages, from, to) }
+
+// Any says whether there was a fault at all in a span.
+func (l *Log) Any(from, to time.Time) bool { return overlaps(l.all, from, to) }
+
+func overlaps(events []Event, from, to time.Time) bool {
+	for _, e := range events {
+		if !e.From.After(to) && !e.To.Before(from) {
+			return true
+		}
+	}
+	return false
+}
