@@ -1,7 +1,10 @@
 // Package fault says what was done to the processes of a load test, and when.
 package fault
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Kind is the kind of a fault.
 type Kind uint8
@@ -55,6 +58,25 @@ func (l *Log) Count(k Kind) int {
 		}
 	}
 	return n
+}
+
+// Most is the largest number of faults of a kind that began within a span of that length.
+func (l *Log) Most(k Kind, span time.Duration) int {
+	var began []time.Time
+	for _, e := range l.all {
+		if e.Kind == k {
+			began = append(began, e.From)
+		}
+	}
+	slices.SortFunc(began, time.Time.Compare)
+	most, first := 0, 0
+	for last := range began {
+		for began[last].Sub(began[first]) > span {
+			first++
+		}
+		most = max(most, last-first+1)
+	}
+	return most
 }
 
 // Killed returns the kill of a run, if it was killed.

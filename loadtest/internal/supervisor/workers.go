@@ -97,6 +97,7 @@ func (w *Workers) start(slot int) error {
 	p.cmd = exec.Command(w.opts.Command[0], w.opts.Command[1:]...) //nolint:noctx // a worker ends with its input, or by a signal
 	p.cmd.Env = append(os.Environ(), w.opts.Env...)
 	p.cmd.Stderr = w.log
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // an interrupt at the terminal is for the supervisor
 	input, err := p.cmd.StdinPipe()
 	if err != nil {
 		return fmt.Errorf("start worker %d: %w", p.run, err)
@@ -231,14 +232,17 @@ type Seen struct {
 	Status worker.Status
 }
 
-// Seen returns the workers that run, by their name: "worker 1" and so on.
+// Name is that of the worker in a slot, from 0: "worker 1" and so on.
+func Name(slot int) string { return "worker " + strconv.Itoa(slot+1) }
+
+// Seen returns the workers that run, by their name.
 func (w *Workers) Seen() map[string]Seen {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	seen := map[string]Seen{}
 	for slot, p := range w.slots {
 		if p != nil {
-			seen["worker "+strconv.Itoa(slot+1)] = Seen{p.cmd.Process.Pid, slot < w.opts.Spared, p.status}
+			seen[Name(slot)] = Seen{p.cmd.Process.Pid, slot < w.opts.Spared, p.status}
 		}
 	}
 	return seen

@@ -1,0 +1,217 @@
+package chaos
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/xstreamq/xstreamq/loadtest/internal/fault"
+	"github.com/xstreamq/xstreamq/loadtest/internal/oracle"
+	"github.com/xstreamq/xstreamq/loadtest/internal/producer"
+	"github.com/xstreamq/xstreamq/loadtest/internal/report"
+	"github.com/xstreamq/xstreamq/loadtest/internal/resp"
+	"github.com/xstreamq/xstreamq/loadtest/internal/supervisor"
+	"github.com/xstreamq/xstreamq/loadtest/internal/worker"
+)
+
+const (
+	// patience is how long workers may take to end in good order.
+	patience = 30 * time.Second
+	// depthEvery is how often it is looked whether everything is done.
+	depthEvery = 200 * time.Millisecond
+)
+
+// run is one run under way.
+type run struct {
+	opts     Options
+	server   resp.Options
+	producer *producer.Producer
+	workers  *supervisor.Workers
+	watch    *watch
+
+	published time.Duration // how long publishing took
+	drained   bool
+	problems  []string // what went wrong with the run itself
+}
+
+// Run does it all. When ctx ends it stops, and the report says what there is. With an error there is no report.
+func Run(ctx context.Context, o Options) (*report.Report, error) {
+	r := run{opts: o}
+	began := time.Now()
+	rep := &report.Report{Command: o.Name, Started: began, Seed: o.Plan.Seed, Settings: o.Settings, Machine: report.ThisMachine(ctx)}
+	var err error
+	if r.server, err = o.server(); err != nil {
+		return nil, err
+	}
+	if err := rep.Machine.AskServer(ctx, r.server); err != nil {
+		return nil, err
+	}
+	if err := r.play(ctx, rep); err != nil {
+		return nil, err
+	}
+	// The run is over, also when it was interrupted: what follows has its own deadlines.
+	verdict, err := oracle.Judge(context.WithoutCancel(ctx), r.judge())
+	if err != nil {
+		return nil, err
+	}
+	r.fill(rep, verdict)
+	rep.Took = time.Since(began)
+	return rep, nil
+}
+
+// play publishes, consumes and does damage, until nothing is left. Afterwards no worker runs.
+func (r *run) play(ctx context.Context, rep *report.Report) (err error) {
+	o := &r.opts
+	if r.producer, err = producer.New(producer.Options{
+		Server: r.server, KeyPrefix: o.Keys.Prefix, Queue: o.Keys.Queue, Messages: o.Messages, Rate: o.Rate, Body: o.Body,
+		Connections: o.Connections, AckFile: r.ackFile(),
+	}); err != nil {
+		return err
+	}
+	if r.workers, err = supervisor.StartWorkers(supervisor.Options{
+		Command: o.Command, Env: o.Env, Workers: o.Workers, Spared: o.Spared, Worker: r.worker(),
+		Log: filepath.Join(o.Dir, "workers.log"), Seed: o.Plan.Seed,
+	}); err != nil {
+		return err
+	}
+	r.watch = startWatch(r)
+	live := report.StartLive(o.Progress, r.watch.progress)
+	sampler := report.StartSampler(context.WithoutCancel(ctx), 0, r.watch.probes()...)
+
+	hurt, heal := context.WithCancel(ctx)
+	var faults sync.WaitGroup
+	r.startFaults(hurt, &faults)
+	published := time.Now()
+	if err := r.producer.Run(ctx); err != nil {
+		r.problems = append(r.problems, err.Error())
+	}
+	r.published = time.Since(published)
+	r.watch.phase("drain")
+	r.drained = r.drain(ctx)
+	heal()
+	faults.Wait()
+	r.watch.phase("stop")
+	if err := r.workers.Stop(patience); err != nil {
+		r.problems = append(r.problems, err.Error())
+	}
+	r.watch.stop()
+	live.Stop()
+	rep.Plots = sampler.Stop()
+	return nil
+}
+
+func (r *run) ackFile() string { return filepath.Join(r.opts.Dir, "outcomes") }
+
+func (r *run) worker() worker.Options {
+	o := &r.opts
+	return worker.Options{
+		URL: o.URL, KeyPrefix: o.Keys.Prefix, Queue: o.Keys.Queue, Groups: o.Groups, Concurrency: o.Concurrency, Prefetch: o.Prefetch,
+		Visibility: o.Visibility, MaxLostLeases: o.maxLost(), Dedupe: o.Dedupe, Backoff: o.Backoff, Handler: o.Handler,
+		Plan: o.Plan, Journal: o.Dir,
+	}
+}
+
+// startFaults begins each kind of fault, until ctx ends.
+func (r *run) startFaults(ctx context.Context, wg *sync.WaitGroup) {
+	o := &r.opts
+	every := func(interval time.Duration, f func(context.Context) error) {
+		wg.Go(func() {
+			if err := supervisor.Every(ctx, interval, f); err != nil {
+				r.watch.problem(err)
+			}
+		})
+	}
+	every(o.KillEvery, func(context.Context) error {
+		r.workers.Kill()
+		return nil
+	})
+	every(o.StopEvery, func(ctx context.Context) error {
+		r.workers.StopFor(ctx, o.Visibility*3/2)
+		return nil
+	})
+	if o.Own != nil {
+		every(o.CrashEvery, func(context.Context) error { return o.Own.Crash() })
+	}
+}
+
+// drain waits until nothing is left but dead letters, and says whether that came in time. The faults go on meanwhile.
+func (r *run) drain(ctx context.Context) bool {
+	ctx, cancel := context.WithTimeout(ctx, r.opts.Drain)
+	defer cancel()
+	var conn *resp.Conn
+	defer func() {
+		if conn != nil {
+			_ = conn.Close()
+		}
+	}()
+	drained := errors.New("drained")
+	err := supervisor.Every(ctx, depthEvery, func(ctx context.Context) error {
+		if conn == nil {
+			var err error
+			if conn, err = resp.Dial(ctx, r.server); err != nil {
+				return nil // it is down, and comes back
+			}
+		}
+		depth, err := oracle.ReadDepth(conn, r.opts.Keys, r.opts.Groups)
+		if err != nil {
+			_ = conn.Close()
+			conn = nil
+			return nil
+		}
+		if depth.Backlog() == 0 {
+			return drained
+		}
+		return nil
+	})
+	return errors.Is(err, drained)
+}
+
+func (r *run) events() []fault.Event {
+	events := r.workers.Events()
+	if r.opts.Own != nil {
+		events = append(events, r.opts.Own.Events()...)
+	}
+	return events
+}
+
+func (r *run) judge() oracle.Options {
+	o := &r.opts
+	return oracle.Options{
+		Server: r.server, Keys: o.Keys, Groups: o.Groups, Messages: o.Messages, Plan: o.Plan, MaxLostLeases: o.maxLost(),
+		Journal: o.Dir, AckFile: r.ackFile(), Faults: r.events(), Drained: r.drained,
+	}
+}
+
+// fill puts the verdict into the report.
+func (r *run) fill(rep *report.Report, v oracle.Verdict) {
+	o := &r.opts
+	tried := r.producer.Counts().All()
+	rep.Checks = append(rep.Checks, report.Check{
+		Name: "the run came to its end", Held: tried == int64(o.Messages) && r.drained,
+		Want: fmt.Sprintf("%s published, nothing left within %v", report.FormatCount(int64(o.Messages)), o.Drain),
+		Got:  report.FormatCount(tried) + " published, " + map[bool]string{true: "nothing left", false: "cut short"}[r.drained],
+	})
+	rep.Checks = append(rep.Checks, v.Checks...)
+	crashes := append(append(r.workers.Crashes(), r.problems...), r.watch.problems()...)
+	rep.Checks = append(rep.Checks, report.Check{
+		Name: "no process failed by itself", Held: len(crashes) == 0, Want: "0", Got: fmt.Sprint(len(crashes)),
+		Examples: crashes[:min(len(crashes), 10)],
+	})
+	if o.MaxRepeats > 0 {
+		rep.Checks = append(rep.Checks, report.Check{
+			Name: "few handlers run again after their end", Held: v.RepeatedPerKill <= o.MaxRepeats,
+			Want: fmt.Sprintf("at most %.2f per kill", o.MaxRepeats), Got: fmt.Sprintf("%.2f", v.RepeatedPerKill),
+		})
+	}
+	if o.Flat {
+		rep.Checks = append(rep.Checks, r.flat(rep.Plots)...)
+	}
+	rep.Counts, rep.Tables, rep.Latency = v.Counts, v.Tables, v.Latency
+	rep.Held = true
+	for _, c := range rep.Checks {
+		rep.Held = rep.Held && c.Held
+	}
+}

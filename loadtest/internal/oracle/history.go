@@ -1,0 +1,216 @@
+package oracle
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/xstreamq/xstreamq/loadtest/internal/fault"
+	"github.com/xstreamq/xstreamq/loadtest/internal/journal"
+)
+
+// cause is why a handler ran again, or why a lease was lost.
+type cause uint8
+
+const (
+	unexplained cause = iota
+	inHandler         // its worker was killed while the handler ran
+	afterEnd          // its worker was killed within the window after the handler's end
+	stopped           // its worker stood still meanwhile
+	outage            // the server was down meanwhile
+	outageKill        // the server was down when the handler ended, and its worker was killed before it could tell
+	beforeStart       // a worker that had read it was killed or stood still, or the server was down, before a handler began
+)
+
+var causeText = [...]string{
+	unexplained: "not explained",
+	inHandler:   "worker killed while the handler ran",
+	afterEnd:    "worker killed just after the handler's end",
+	stopped:     "worker stood still",
+	outage:      "server was down",
+	outageKill:  "server was down, then worker killed",
+	beforeStart: "worker lost before the handler began",
+}
+
+// settleTime is how long after an outage outcomes may still be on their way.
+const settleTime = 3 * time.Second
+
+// execution is one run of a handler. A zero end says that it did not end.
+type execution struct {
+	run        int
+	start, end time.Time
+	failures   int
+	lost       int
+}
+
+// histories reads the journal again, and looks at the messages that ran more often than their failures ask for, or lost a lease.
+func (j *judge) histories() error {
+	var records []journal.Record
+	err := journal.ReadAll(j.o.Journal, func(r *journal.Record) {
+		if int(r.Group) < j.o.Groups && r.Seq < j.o.Messages && j.groups[r.Group].look[r.Seq] {
+			records = append(records, *r)
+		}
+	})
+	if err != nil {
+		return err
+	}
+	slices.SortStableFunc(records, func(a, b journal.Record) int {
+		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Seq, b.Seq), cmp.Compare(a.At, b.At))
+	})
+	for from := 0; from < len(records); {
+		to := from + 1
+		for to < len(records) && records[to].Group == records[from].Group && records[to].Seq == records[from].Seq {
+			to++
+		}
+		j.history(records[from:to])
+		from = to
+	}
+	return nil
+}
+
+// history looks at the records of one message, in the order of time.
+func (j *judge) history(records []journal.Record) {
+	name := j.name(int(records[0].Group), records[0].Seq)
+	runs := executions(records)
+	j.repeated(name, runs)
+	sent := time.Unix(0, records[0].Sent)
+	for i := range runs {
+		var before *execution
+		if i > 0 {
+			before = &runs[i-1]
+		}
+		j.lossesOf(name, sent, before, &runs[i])
+	}
+}
+
+// executions pairs starts with ends.
+func executions(records []journal.Record) []execution {
+	var runs []execution
+	open := map[[3]uint64]int{} // by run and entry
+	for i := range records {
+		r := &records[i]
+		key := [3]uint64{uint64(r.Run), r.Entry.Ms, uint64(r.Entry.Seq)}
+		if r.Kind == journal.Start {
+			open[key] = len(runs)
+			runs = append(runs, execution{run: int(r.Run), start: time.Unix(0, r.At), failures: int(r.Failures), lost: int(r.Lost)})
+			continue
+		}
+		if at, ok := open[key]; ok {
+			runs[at].end = time.Unix(0, r.At)
+			delete(open, key)
+		}
+	}
+	return runs
+}
+
+// repeated finds attempts that ended more than once. Each end but the last must have a cause.
+func (j *judge) repeated(name string, runs []execution) {
+	ended := map[int][]*execution{}
+	for i := range runs {
+		if e := &runs[i]; !e.end.IsZero() {
+			ended[e.failures] = append(ended[e.failures], e)
+		}
+	}
+	for failures, same := range ended {
+		slices.SortFunc(same, func(a, b *execution) int { return a.end.Compare(b.end) })
+		for i := 1; i < len(same); i++ {
+			c := j.repeatCause(same[i-1], same[i])
+			j.repeats[c]++
+			if c == unexplained {
+				j.unexplainedRepeats.add("%s ended in run %d at %s and again in run %d %v later, after %d failures; %s", name, same[i-1].run,
+					clock(same[i-1].end), same[i].run, same[i].end.Sub(same[i-1].end).Round(time.Millisecond), failures, j.fateOf(same[i-1]))
+			}
+		}
+	}
+}
+
+// repeatCause says why a handler ran again although it had ended.
+func (j *judge) repeatCause(first, again *execution) cause {
+	window := j.o.Window
+	kill, killed := j.faults.Killed(first.run)
+	if killed && !first.end.Before(kill.From.Add(-window)) {
+		j.longest = max(j.longest, kill.From.Sub(first.end))
+		return afterEnd
+	}
+	for _, e := range []*execution{first, again} {
+		if j.faults.Stopped(e.run, e.start, e.end.Add(window)) {
+			return stopped
+		}
+	}
+	if j.faults.Down(first.end.Add(-settleTime), first.end.Add(window)) {
+		if killed && kill.From.Sub(first.end) < settleTime {
+			return outageKill
+		}
+		return outage
+	}
+	return unexplained
+}
+
+// fateOf says what became of the worker of a run, for an example.
+func (j *judge) fateOf(e *execution) string {
+	kill, killed := j.faults.Killed(e.run)
+	if !killed {
+		return "its worker was not killed"
+	}
+	return "its worker was killed " + kill.From.Sub(e.end).Round(time.Millisecond).String() + " after the end"
+}
+
+// lossesOf attributes the lost leases that a handler saw and the one before it did not.
+func (j *judge) lossesOf(name string, sent time.Time, before, e *execution) {
+	n, since := e.lost, sent
+	if before != nil {
+		n, since = e.lost-before.lost, before.start
+	}
+	if n <= 0 {
+		return
+	}
+	if before != nil && before.failures == e.failures {
+		c := j.lossCause(before, e)
+		j.lossSeen(name, c, before, e)
+		if c == inHandler && n == 1 {
+			kill, _ := j.faults.Killed(before.run)
+			j.recovery.Record(e.start.Sub(kill.From))
+		}
+		n--
+	}
+	for range n {
+		c := beforeStart
+		if !j.faults.Any(since, e.start) {
+			c = unexplained
+		}
+		j.lossSeen(name, c, before, e)
+	}
+}
+
+func (j *judge) lossSeen(name string, c cause, before, e *execution) {
+	j.losses[c]++
+	if c != unexplained {
+		return
+	}
+	held := "nobody had begun it"
+	if before != nil {
+		held = "before that it began at " + clock(before.start) + "; " + j.fateOf(before)
+	}
+	j.unexplainedLosses.add("%s began in run %d at %s with %d lost leases; %s", name, e.run, clock(e.start), e.lost, held)
+}
+
+// lossCause says why the lease of an execution was lost, whose message was delivered again.
+func (j *judge) lossCause(held, next *execution) cause {
+	kill, killed := j.faults.Killed(held.run)
+	switch {
+	case killed && kill.From.Before(next.start) && held.end.IsZero():
+		return inHandler
+	case killed && kill.From.Before(next.start) && !held.end.Before(kill.From.Add(-j.o.Window)):
+		return afterEnd
+	case j.faults.Stopped(held.run, held.start, next.start):
+		return stopped
+	case j.faults.Down(held.start.Add(-settleTime), next.start):
+		return outage
+	}
+	return unexplained
+}
+
+func clock(t time.Time) string { return t.UTC().Format("15:04:05.000") }
+
+// kills is how many workers were killed.
+func (j *judge) kills() int { return j.faults.Count(fault.Kill) }
