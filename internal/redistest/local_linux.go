@@ -7,9 +7,10 @@ import (
 	"syscall"
 )
 
-// dieWithParent has the kernel kill the server when the test process ends in a way that runs no clean-up.
+// dieWithParent has the kernel kill the server when the test process ends in a way that runs no clean-up. An interrupt at the
+// terminal does not reach it: it is for its parent, which may still want to look at it.
 func dieWithParent() *syscall.SysProcAttr {
-	return &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	return &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true}
 }
 
 // stopped reports whether the process is in the state that SIGSTOP leads to. In /proc/PID/stat the state follows the
