@@ -24,7 +24,7 @@ var testOnly = map[string][]string{
 	"github.com/google/go-cmp":                    nil,
 	"go.uber.org/goleak":                          {"internal/redistest"},
 	"github.com/testcontainers/testcontainers-go": {"internal/redistest"},
-	modulePath + "/internal/redistest":            {"internal/redistest", "internal/enginebench"},
+	modulePath + "/internal/redistest":            {"internal/redistest", "internal/enginebench", "loadtest"},
 	"github.com/alicebob/miniredis":               {"cmd", "internal/cli", "internal/redistest"},
 }
 
