@@ -109,11 +109,11 @@ func (r *records) drained() (n int64, took time.Duration) {
 	return n, time.Duration(max(to-from, 0))
 }
 
-// plots returns latency and rate by the second.
-func (r *records) plots() []report.Plot {
+// plots returns latency and rate by the second, for the whole seconds of the time that the producer took.
+func (r *records) plots(took time.Duration) []report.Plot {
 	latency := report.Plot{Title: "End-to-end latency", Unit: "s", Log: true, Series: []report.Series{{Name: "p50"}, {Name: "p99"}, {Name: "max"}}}
 	rate := report.Plot{Title: "Handlers started", Unit: "messages/s", Series: []report.Series{{Name: "started"}}}
-	for i, h := range r.seconds {
+	for i, h := range r.seconds[:min(len(r.seconds), int(took/time.Second))] {
 		at := time.Duration(i) * time.Second
 		var n int64
 		if h != nil {

@@ -90,7 +90,7 @@ func (r *Results) drained(to *report.Report) {
 		return
 	}
 	table := report.Table{
-		Title: "Drain of a full queue, without a producer", Columns: []string{"worker processes", "messages", "took", "messages/s"},
+		Title: "Drain of a full queue, without a producer, from when all workers handle", Columns: []string{"worker processes", "messages", "took", "messages/s"},
 	}
 	line := report.Line{Name: "drain"}
 	for _, d := range r.Drained {

@@ -134,7 +134,7 @@ func (r *Rig) carry(ctx context.Context, out *Results, rate float64) error {
 		}
 		w := sweep.Window{Asked: rate}
 		err = p.wait(ctx, run, func(at time.Duration, backlog int64) {
-			w.Backlog = append(w.Backlog, sweep.Sample{At: at, Backlog: backlog})
+			w.Backlog = append(w.Backlog, sweep.Sample{At: at, Backlog: max(backlog, 0)}) // a handler may be ahead of the acknowledgement
 		})
 		if err != nil {
 			return err
@@ -143,7 +143,8 @@ func (r *Rig) carry(ctx context.Context, out *Results, rate float64) error {
 		if err := p.finish(ctx, run); err != nil {
 			return err
 		}
-		out.Carried = append(out.Carried, Carried{Window: w, Latency: p.seen.all.Latency(title), Plots: append(p.seen.plots(), backlogPlot(w))})
+		plots := append(p.seen.plots(w.Took), backlogPlot(w))
+		out.Carried = append(out.Carried, Carried{Window: w, Latency: p.seen.all.Latency(title), Plots: plots})
 		return p.settle(run)
 	})
 }

@@ -12,7 +12,7 @@ type Report struct {
 	Started time.Time `json:"started"`
 	// Took is how long the run was, drain and checks included.
 	Took time.Duration `json:"took_ns"`
-	// Seed repeats the run's random choices.
+	// Seed repeats the run's random choices. 0: it made none.
 	Seed uint64 `json:"seed,string"`
 	// Machine is where it ran.
 	Machine Machine `json:"machine"`

@@ -11,6 +11,9 @@ import (
 	"github.com/jedib0t/go-pretty/v6/text"
 )
 
+// widestCell is where the text of a cell is wrapped.
+const widestCell = 90
+
 // section is a titled table, the form in which the text and the page show most of a report.
 type section struct {
 	Title   string
@@ -44,8 +47,11 @@ func (r *Report) verdict() string {
 }
 
 func (r *Report) when() string {
-	return fmt.Sprintf("started %s, took %s, seed %d",
-		r.Started.UTC().Format("2006-01-02 15:04:05 UTC"), r.Took.Round(time.Millisecond), r.Seed)
+	when := fmt.Sprintf("started %s, took %s", r.Started.UTC().Format("2006-01-02 15:04:05 UTC"), r.Took.Round(time.Millisecond))
+	if r.Seed == 0 {
+		return when
+	}
+	return fmt.Sprintf("%s, seed %d", when, r.Seed)
 }
 
 func (r *Report) checks() section {
@@ -154,10 +160,11 @@ func (s section) text(w io.Writer) {
 	style.Format.Header = text.FormatDefault
 	t.SetStyle(style)
 	t.SuppressTrailingSpaces()
-	var configs []table.ColumnConfig
+	configs := make([]table.ColumnConfig, len(s.Columns))
 	for i, number := range figures(len(s.Columns), s.Rows) {
+		configs[i] = table.ColumnConfig{Number: i + 1, WidthMax: widestCell, WidthMaxEnforcer: text.WrapSoft}
 		if number {
-			configs = append(configs, table.ColumnConfig{Number: i + 1, Align: text.AlignRight, AlignHeader: text.AlignRight})
+			configs[i].Align, configs[i].AlignHeader = text.AlignRight, text.AlignRight
 		}
 	}
 	t.SetColumnConfigs(configs)

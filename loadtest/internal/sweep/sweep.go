@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 )
 
@@ -20,7 +21,7 @@ const (
 
 // Definition says when a rate counts as sustained.
 const Definition = "at least 97 % of the asked rate acknowledged, and a backlog that over the second half of the window grows " +
-	"by at most 1 % of the asked rate (50/s at low rates)"
+	"by at most 1 % of the asked rate (50/s at low rates), by the median slope"
 
 // Sample is the backlog, in messages, at a time since the window began.
 type Sample struct {
@@ -46,22 +47,28 @@ func (w Window) Rate() float64 {
 	return float64(w.Acked) / w.Took.Seconds()
 }
 
-// Growth is the slope of the backlog over the second half of the window, in messages per second, as the line of least
-// squares through its samples has it. It is NaN when there are fewer than three.
+// Growth is the slope of the backlog over the second half of the window, in messages per second: the median of the slopes
+// between any two samples (Theil and Sen), which a moment of noise does not change. It is NaN when there are fewer than three.
 func (w Window) Growth() float64 {
-	var n, sumT, sumB, sumTT, sumTB float64
+	var half []Sample
 	for _, s := range w.Backlog {
-		if s.At < w.Took/2 || s.At > w.Took {
-			continue
+		if s.At >= w.Took/2 && s.At <= w.Took {
+			half = append(half, s)
 		}
-		t, b := (s.At - w.Took/2).Seconds(), float64(s.Backlog)
-		n, sumT, sumB, sumTT, sumTB = n+1, sumT+t, sumB+b, sumTT+t*t, sumTB+t*b
 	}
-	spread := n*sumTT - sumT*sumT
-	if n < 3 || spread <= 0 {
+	var slopes []float64
+	for i, from := range half {
+		for _, to := range half[i+1:] {
+			if to.At > from.At {
+				slopes = append(slopes, float64(to.Backlog-from.Backlog)/(to.At-from.At).Seconds())
+			}
+		}
+	}
+	if len(half) < 3 || len(slopes) == 0 {
 		return math.NaN()
 	}
-	return (n*sumTB - sumT*sumB) / spread
+	slices.Sort(slopes)
+	return slopes[len(slopes)/2]
 }
 
 // Sustained tells whether the rate was, by [Definition], and if not, why. A window with too few samples was not.

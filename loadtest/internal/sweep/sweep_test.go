@@ -39,7 +39,13 @@ func TestSustained(t *testing.T) {
 		{"grew at first", window(8000, 80000, func(s float64) float64 { return min(s, 5) * 3000 }), ""},
 		{"shrinks", window(8000, 80000, func(s float64) float64 { return 50000 - 3000*s }), ""},
 		{"jumps about", window(8000, 80000, func(s float64) float64 { return 300 + 300*math.Sin(50*s) }), ""},
-		{"grows late", window(8000, 80000, func(s float64) float64 { return max(0, s-7) * 4000 }), "backlog grows by 2581/s"},
+		{"grows late", window(8000, 80000, func(s float64) float64 { return max(0, s-7) * 4000 }), "backlog grows by 2857/s"},
+		{"a moment of noise at its end", window(8000, 80000, func(s float64) float64 {
+			if s > 9 {
+				return 5000
+			}
+			return 10
+		}), ""},
 		{"grows after it", sweep.Window{Asked: 10, Acked: 20, Took: 2 * time.Second, Backlog: []sweep.Sample{
 			{time.Second, 1}, {1500 * time.Millisecond, 1}, {2 * time.Second, 1}, {3 * time.Second, 9999}}}, ""},
 		{"unseen", sweep.Window{Asked: 10, Acked: 20, Took: 2 * time.Second}, "the backlog was not seen"},

@@ -1,0 +1,72 @@
+package report
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+)
+
+// Output says where a report goes.
+type Output struct {
+	// JSON writes JSON to the standard output, instead of text.
+	JSON bool
+	// Page is a file for the HTML page. Empty: none.
+	Page string
+}
+
+// Write writes the page first, since whoever waits for the text may look at it next.
+func (o Output) Write(r *Report, stdout io.Writer) error {
+	if o.Page != "" {
+		if err := writePage(r, o.Page); err != nil {
+			return err
+		}
+	}
+	if o.JSON {
+		return r.JSON(stdout)
+	}
+	return r.Text(stdout)
+}
+
+// Check says whether the page can be written, before a run that may take hours.
+func (o Output) Check() error {
+	if o.Page == "" {
+		return nil
+	}
+	folder := filepath.Dir(o.Page)
+	if info, err := os.Stat(folder); err != nil || !info.IsDir() {
+		return fmt.Errorf("the page cannot be written: there is no folder %s; make it first", folder)
+	}
+	if info, err := os.Stat(o.Page); err == nil && info.IsDir() {
+		return fmt.Errorf("the page cannot be written: %s is a folder; name a file", o.Page)
+	}
+	return nil
+}
+
+// writePage replaces a file in one step, so that a browser never loads half of a page.
+func writePage(r *Report, path string) error {
+	var page bytes.Buffer
+	if err := r.HTML(&page); err != nil {
+		return err
+	}
+	file, err := os.CreateTemp(filepath.Dir(path), ".page-*")
+	if err != nil {
+		return fmt.Errorf("write the page: %w", err)
+	}
+	defer os.Remove(file.Name()) // gone already when all went well
+	_, err = file.Write(page.Bytes())
+	if closed := file.Close(); err == nil {
+		err = closed
+	}
+	if err == nil {
+		err = os.Chmod(file.Name(), 0o644) // a report is to be read, also by a web server
+	}
+	if err == nil {
+		err = os.Rename(file.Name(), path)
+	}
+	if err != nil {
+		return fmt.Errorf("write the page: %w", err)
+	}
+	return nil
+}
