@@ -143,11 +143,16 @@ func TestInterrupted(t *testing.T) {
 // Workers that cannot work are an error which says why, not a wait.
 func TestWorkersThatEnd(t *testing.T) {
 	t.Parallel()
-	r := newTestRig(t, func(o *Options) { o.Command = []string{"false"} })
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
-	defer cancel()
-	err := r.carry(ctx, &Results{}, 500)
-	if err == nil || !strings.Contains(err.Error(), "worker 1") {
-		t.Error(err)
+	r := newTestRig(t, func(o *Options) {
+		o.Command, o.Workers = []string{"sh", "-c", "read options; echo what went wrong >&2; exit 3"}, 1
+	})
+	err := r.carry(t.Context(), &Results{}, 500)
+	if err == nil {
+		t.Fatal("no error")
+	}
+	for _, want := range []string{"end to end, 500/s", "ended by itself: exit status 3", "what went wrong"} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("no %q in: %v", want, err)
+		}
 	}
 }

@@ -78,7 +78,7 @@ func (p *phase) startWorkers(n int) error {
 	o.Queue, o.Groups, o.Journal = p.queue, 1, p.dir
 	workers, err := supervisor.StartWorkers(supervisor.Options{
 		Command: p.rig.opts.Command, Env: p.rig.opts.Env, Workers: n, Worker: o,
-		Log: filepath.Join(p.rig.opts.Dir, "workers.log"),
+		Log: p.rig.log(),
 	})
 	if err != nil {
 		return err
@@ -94,9 +94,6 @@ func (p *phase) stopWorkers() error {
 	}
 	p.rig.hire(nil)
 	err := p.workers.Stop(patience)
-	for _, crash := range p.workers.Crashes() {
-		err = errors.Join(err, errors.New(crash))
-	}
 	p.workers = nil
 	return err
 }
@@ -104,9 +101,10 @@ func (p *phase) stopWorkers() error {
 // running is a producer at work.
 type running struct {
 	*producer.Producer
-	list  string
-	began time.Time
-	done  chan struct{}
+	list   string
+	began  time.Time
+	cancel context.CancelFunc
+	done   chan struct{}
 	// took and err are set when done is closed.
 	took time.Duration
 	err  error
@@ -123,11 +121,11 @@ func (p *phase) start(ctx context.Context, messages int, rate float64, connectio
 	if err != nil {
 		return nil, err
 	}
-	run := &running{Producer: made, list: list, began: time.Now(), done: make(chan struct{})}
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	run := &running{Producer: made, list: list, began: time.Now(), cancel: cancel, done: make(chan struct{})}
 	p.seen.from(run.began)
 	go func() {
 		defer close(run.done)
-		ctx, cancel := context.WithTimeout(ctx, limit)
 		defer cancel()
 		run.err = made.Run(ctx)
 		run.took = time.Since(run.began)
@@ -138,7 +136,7 @@ func (p *phase) start(ctx context.Context, messages int, rate float64, connectio
 	return run, nil
 }
 
-// wait polls until the producer has ended, and tells each of them the backlog.
+// wait polls until the producer has ended, and tells each the backlog. The producer has ended also with an error.
 func (p *phase) wait(ctx context.Context, run *running, each func(at time.Duration, backlog int64)) error {
 	ticker := time.NewTicker(look)
 	defer ticker.Stop()
@@ -151,14 +149,21 @@ func (p *phase) wait(ctx context.Context, run *running, each func(at time.Durati
 		at := time.Since(run.began)
 		backlog, err := p.poll(run)
 		if err != nil {
+			run.cancel()
+			<-run.done
 			return err
 		}
 		each(at, backlog)
 	}
 }
 
-// poll reads the journals, shows how far things are, and returns the backlog.
+// poll reads the journals, shows how far things are, and returns the backlog. A worker that ended by itself is an error.
 func (p *phase) poll(run *running) (backlog int64, err error) {
+	if p.workers != nil {
+		if crashes := p.workers.Crashes(); len(crashes) > 0 {
+			return 0, fmt.Errorf("%s%s", crashes[0], p.rig.logEnd())
+		}
+	}
 	if _, err := p.follower.Poll(); err != nil {
 		return 0, err
 	}

@@ -1,6 +1,8 @@
 package load
 
 import (
+	"os"
+	"path/filepath"
 	"sync"
 	"time"
 
@@ -83,6 +85,19 @@ func (r *Rig) PIDs() map[string]int {
 		}
 	}
 	return pids
+}
+
+// log is where the workers write.
+func (r *Rig) log() string { return filepath.Join(r.opts.Dir, "workers.log") }
+
+// logEnd is the end of what they wrote, for an error; the file itself does not outlive the run.
+func (r *Rig) logEnd() string {
+	const most = 2 << 10
+	text, err := os.ReadFile(r.log())
+	if err != nil || len(text) == 0 {
+		return ""
+	}
+	return ":\n" + string(text[max(0, len(text)-most):])
 }
 
 func (r *Rig) begin(title string) (number int) {
