@@ -52,6 +52,9 @@ type Options struct {
 	KillEvery, StopEvery, CrashEvery time.Duration
 	// Drain is how long after the last publish everything must be done.
 	Drain time.Duration
+	// Window is how long after its end a handler may run again when its worker is killed: the time that the outcome needs to
+	// reach the server. 0 is 20ms.
+	Window time.Duration
 	// MaxRepeats is how many handlers per kill may have run again after their end. 0: no bound.
 	MaxRepeats float64
 	// Flat asks that memory, goroutines and consumers do not grow.

@@ -1,9 +1,11 @@
 package chaos
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"sync"
 	"time"
@@ -50,6 +52,9 @@ func Run(ctx context.Context, o Options) (*report.Report, error) {
 		return nil, err
 	}
 	if err := r.play(ctx, rep); err != nil {
+		return nil, err
+	}
+	if err := r.noteFaults(); err != nil {
 		return nil, err
 	}
 	// The run is over, also when it was interrupted: what follows has its own deadlines.
@@ -177,11 +182,23 @@ func (r *run) events() []fault.Event {
 	return events
 }
 
+// noteFaults keeps the faults beside the journals, for whoever looks into those.
+func (r *run) noteFaults() error {
+	var text bytes.Buffer
+	if err := fault.Write(&text, r.events()); err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(r.opts.Dir, "faults"), text.Bytes(), 0o600); err != nil {
+		return fmt.Errorf("note the faults: %w", err)
+	}
+	return nil
+}
+
 func (r *run) judge() oracle.Options {
 	o := &r.opts
 	return oracle.Options{
 		Server: r.server, Keys: o.Keys, Groups: o.Groups, Messages: o.Messages, Plan: o.Plan, MaxLostLeases: o.maxLost(),
-		Journal: o.Dir, AckFile: r.ackFile(), Faults: r.events(), Drained: r.drained,
+		Journal: o.Dir, AckFile: r.ackFile(), Faults: r.events(), Window: o.Window, Drained: r.drained,
 	}
 }
 

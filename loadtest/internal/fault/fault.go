@@ -2,6 +2,8 @@
 package fault
 
 import (
+	"fmt"
+	"io"
 	"slices"
 	"time"
 )
@@ -23,6 +25,29 @@ type Event struct {
 	Run int
 	// From is just before it. To is when it was over: the worker was dead or went on, the server took commands.
 	From, To time.Time
+}
+
+func (k Kind) String() string {
+	switch k {
+	case Kill:
+		return "kill"
+	case Stop:
+		return "stop"
+	case Outage:
+		return "outage"
+	}
+	return "unknown fault"
+}
+
+// Write writes events as lines of text: from, to, kind and run.
+func Write(w io.Writer, events []Event) error {
+	const form = "2006-01-02T15:04:05.000000Z07:00"
+	for _, e := range events {
+		if _, err := fmt.Fprintf(w, "%s %s %s %d\n", e.From.UTC().Format(form), e.To.UTC().Format(form), e.Kind, e.Run); err != nil {
+			return fmt.Errorf("write the faults: %w", err)
+		}
+	}
+	return nil
 }
 
 // Log finds faults by what they hit.

@@ -50,7 +50,7 @@ func (j *judge) deadLetter(f *found) {
 		j.mustDie.add("%s is dead with rc %d, not %d", name, rc, j.o.Plan.MaxRetries+1)
 	case !f.hasOID:
 		j.mustDie.add("%s is dead and has no oid", name)
-	case j.groups[f.group].ended[f.seq] != 1<<(j.o.Plan.MaxRetries+1)-1:
+	case ^j.groups[f.group].ended[f.seq]&(1<<(j.o.Plan.MaxRetries+1)-1) != 0:
 		j.mustDie.add("%s is dead, but of its %d attempts not every one ended", name, j.o.Plan.MaxRetries+1)
 	}
 }

@@ -32,8 +32,12 @@ var causeText = [...]string{
 	beforeStart: "worker lost before the handler began",
 }
 
-// settleTime is how long after an outage outcomes may still be on their way.
-const settleTime = 3 * time.Second
+// Outcomes are on their way until settleTime after an outage, in which workers connect again and take stock. When the server died
+// they may have been so for onTheWay: it answers late when it is about to write its file.
+const (
+	settleTime = 3 * time.Second
+	onTheWay   = 500 * time.Millisecond
+)
 
 // execution is one run of a handler. A zero end says that it did not end.
 type execution struct {
@@ -137,7 +141,7 @@ func (j *judge) repeatCause(first, again *execution) cause {
 			return stopped
 		}
 	}
-	if j.faults.Down(first.end.Add(-settleTime), first.end.Add(window)) {
+	if j.faults.Down(first.end.Add(-settleTime), first.end.Add(onTheWay)) {
 		if killed && kill.From.Sub(first.end) < settleTime {
 			return outageKill
 		}
