@@ -2,6 +2,7 @@ package producer
 
 import (
 	"context"
+	"math"
 	"sync"
 	"time"
 )
@@ -51,5 +52,5 @@ func (p *pacer) take(ctx context.Context, due []time.Time) (first, n int) {
 }
 
 func (p *pacer) dueAt(seq int) time.Time {
-	return p.began.Add(time.Duration(float64(seq) / p.rate * float64(time.Second)))
+	return p.began.Add(time.Duration(math.Round(float64(seq) * float64(time.Second) / p.rate)))
 }

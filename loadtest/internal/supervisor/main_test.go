@@ -1,0 +1,9 @@
+package supervisor
+
+import (
+	"testing"
+
+	"github.com/xstreamq/xstreamq/internal/redistest"
+)
+
+func TestMain(m *testing.M) { redistest.Main(m) }
