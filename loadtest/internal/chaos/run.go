@@ -146,32 +146,21 @@ func (r *run) startFaults(ctx context.Context, wg *sync.WaitGroup) {
 func (r *run) drain(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, r.opts.Drain)
 	defer cancel()
-	var conn *resp.Conn
-	defer func() {
-		if conn != nil {
-			_ = conn.Close()
-		}
-	}()
+	g := r.gauge()
+	defer g.close()
 	drained := errors.New("drained")
 	err := supervisor.Every(ctx, depthEvery, func(ctx context.Context) error {
-		if conn == nil {
-			var err error
-			if conn, err = resp.Dial(ctx, r.server); err != nil {
-				return nil // it is down, and comes back
-			}
-		}
-		depth, err := oracle.ReadDepth(conn, r.opts.Keys, r.opts.Groups)
-		if err != nil {
-			_ = conn.Close()
-			conn = nil
-			return nil
-		}
-		if depth.Backlog() == 0 {
+		// A server that is down comes back.
+		if depth, err := g.depth(ctx); err == nil && depth.Backlog() == 0 {
 			return drained
 		}
 		return nil
 	})
 	return errors.Is(err, drained)
+}
+
+func (r *run) gauge() *gauge {
+	return &gauge{server: r.server, keys: r.opts.Keys, groups: r.opts.Groups}
 }
 
 func (r *run) events() []fault.Event {

@@ -10,7 +10,6 @@ import (
 	"github.com/xstreamq/xstreamq/loadtest/internal/journal"
 	"github.com/xstreamq/xstreamq/loadtest/internal/oracle"
 	"github.com/xstreamq/xstreamq/loadtest/internal/report"
-	"github.com/xstreamq/xstreamq/loadtest/internal/resp"
 	"github.com/xstreamq/xstreamq/loadtest/internal/supervisor"
 )
 
@@ -22,7 +21,7 @@ type watch struct {
 	run      *run
 	follower *journal.Follower
 	handled  [][]uint64 // by group, a bit for each message that was handled
-	conn     *resp.Conn
+	gauge    *gauge
 	cancel   context.CancelFunc
 	done     chan struct{}
 
@@ -40,7 +39,7 @@ type watch struct {
 
 func startWatch(r *run) *watch {
 	ctx, cancel := context.WithCancel(context.Background())
-	w := &watch{run: r, follower: journal.Follow(r.opts.Dir), cancel: cancel, done: make(chan struct{}), name: "publish"}
+	w := &watch{run: r, follower: journal.Follow(r.opts.Dir), gauge: r.gauge(), cancel: cancel, done: make(chan struct{}), name: "publish"}
 	for range r.opts.Groups {
 		w.handled = append(w.handled, make([]uint64, (r.opts.Messages+63)/64))
 	}
@@ -48,9 +47,7 @@ func startWatch(r *run) *watch {
 	go func() {
 		defer close(w.done)
 		_ = supervisor.Every(ctx, lookEvery, w.look) // it ends with ctx
-		if w.conn != nil {
-			_ = w.conn.Close()
-		}
+		w.gauge.close()
 	}()
 	return w
 }
@@ -65,7 +62,7 @@ func (w *watch) stop() {
 func (w *watch) look(ctx context.Context) error {
 	before := w.ended.OK
 	w.poll()
-	depth, info, err := w.ask(ctx)
+	depth, info, err := w.gauge.state(ctx)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.rate = float64(w.ended.OK-before) / lookEvery.Seconds()
@@ -78,26 +75,6 @@ func (w *watch) look(ctx context.Context) error {
 		w.pid, _ = strconv.Atoi(info["process_id"])
 	}
 	return nil
-}
-
-// ask reads the state of the server.
-func (w *watch) ask(ctx context.Context) (depth oracle.Depth, info map[string]string, err error) {
-	if w.conn == nil {
-		if w.conn, err = resp.Dial(ctx, w.run.server); err != nil {
-			w.conn = nil
-			return depth, nil, err
-		}
-	}
-	depth, err = oracle.ReadDepth(w.conn, w.run.opts.Keys, w.run.opts.Groups)
-	if err == nil {
-		var v resp.Value
-		if v, err = w.conn.Do("INFO"); err == nil {
-			return depth, report.InfoFields(v.Text), nil
-		}
-	}
-	_ = w.conn.Close()
-	w.conn = nil
-	return depth, nil, err
 }
 
 // poll reads what the journals have got.

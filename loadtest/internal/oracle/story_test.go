@@ -24,7 +24,6 @@ type story struct {
 	began   time.Time
 	acks    []producer.Ack
 	records map[uint32][]journal.Record
-	last    uint64 // of the queue's stream
 }
 
 // The plan of all stories: two retries, and a third of the handlers fail, so that among the first few messages there is one of
