@@ -33,6 +33,7 @@ type run struct {
 	producer *producer.Producer
 	workers  *supervisor.Workers
 	watch    *watch
+	pulse    *supervisor.Pulse
 
 	published time.Duration // how long publishing took
 	drained   bool
@@ -82,6 +83,8 @@ func (r *run) play(ctx context.Context, rep *report.Report) (err error) {
 	}); err != nil {
 		return err
 	}
+	r.pulse = supervisor.StartPulse()
+	defer r.pulse.Stop()
 	r.watch = startWatch(r)
 	live := report.StartLive(o.Progress, r.watch.progress)
 	sampler := report.StartSampler(context.WithoutCancel(ctx), 0, r.watch.probes()...)
@@ -164,7 +167,7 @@ func (r *run) gauge() *gauge {
 }
 
 func (r *run) events() []fault.Event {
-	events := r.workers.Events()
+	events := append(r.workers.Events(), r.pulse.Events()...)
 	if r.opts.Own != nil {
 		events = append(events, r.opts.Own.Events()...)
 	}

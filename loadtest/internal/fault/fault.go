@@ -16,12 +16,13 @@ const (
 	Kill   Kind = 1 + iota // a worker was killed
 	Stop                   // a worker stood still for a while
 	Outage                 // the server was killed, and came back
+	Pause                  // the whole machine stood still, which nobody meant
 )
 
 // Event is one fault.
 type Event struct {
 	Kind Kind
-	// Run is the number of the worker's process; 0 for an outage.
+	// Run is the number of the worker's process; 0 for what befalls no worker alone.
 	Run int
 	// From is just before it. To is when it was over: the worker was dead or went on, the server took commands.
 	From, To time.Time
@@ -35,6 +36,8 @@ func (k Kind) String() string {
 		return "stop"
 	case Outage:
 		return "outage"
+	case Pause:
+		return "pause"
 	}
 	return "unknown fault"
 }
@@ -55,6 +58,7 @@ type Log struct {
 	kills   map[int]Event
 	stops   map[int][]Event
 	outages []Event
+	pauses  []Event
 	all     []Event
 }
 
@@ -69,6 +73,8 @@ func NewLog(events []Event) *Log {
 			l.stops[e.Run] = append(l.stops[e.Run], e)
 		case Outage:
 			l.outages = append(l.outages, e)
+		case Pause:
+			l.pauses = append(l.pauses, e)
 		}
 	}
 	return l
@@ -115,6 +121,9 @@ func (l *Log) Stopped(run int, from, to time.Time) bool { return overlaps(l.stop
 
 // Down says whether the server was down at some time of a span.
 func (l *Log) Down(from, to time.Time) bool { return overlaps(l.outages, from, to) }
+
+// Paused says whether the machine stood still at some time of a span.
+func (l *Log) Paused(from, to time.Time) bool { return overlaps(l.pauses, from, to) }
 
 // Any says whether there was a fault at all in a span.
 func (l *Log) Any(from, to time.Time) bool { return overlaps(l.all, from, to) }

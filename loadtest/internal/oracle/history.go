@@ -19,6 +19,7 @@ const (
 	stopped           // its worker stood still meanwhile
 	outage            // the server was down meanwhile
 	outageKill        // the server was down when the handler ended, and its worker was killed before it could tell
+	paused            // the whole machine stood still meanwhile
 	beforeStart       // a worker that had read it was killed or stood still, or the server was down, before a handler began
 )
 
@@ -29,6 +30,7 @@ var causeText = [...]string{
 	stopped:     "worker stood still",
 	outage:      "server was down",
 	outageKill:  "server was down, then worker killed",
+	paused:      "machine stood still",
 	beforeStart: "worker lost before the handler began",
 }
 
@@ -147,6 +149,9 @@ func (j *judge) repeatCause(first, again *execution) cause {
 		}
 		return outage
 	}
+	if j.faults.Paused(first.end.Add(-settleTime), first.end.Add(onTheWay)) {
+		return paused
+	}
 	return unexplained
 }
 
@@ -210,6 +215,8 @@ func (j *judge) lossCause(held, next *execution) cause {
 		return stopped
 	case j.faults.Down(held.start.Add(-settleTime), next.start):
 		return outage
+	case j.faults.Paused(held.start.Add(-settleTime), next.start):
+		return paused
 	}
 	return unexplained
 }

@@ -230,6 +230,13 @@ var broken = []struct {
 		s.ran(2, sound, 0, 0, 10*time.Second, true)
 		s.ran(3, sound, 0, 0, 13*time.Second, true)
 	}, []string{isRepeated}},
+	{"handled twice: the machine stood still, then its worker was killed", func(s *story) {
+		s.all(sound)
+		s.ran(2, sound, 0, 0, 0, true)
+		s.fault(fault.Pause, 0, 55*ms, 5900*ms)
+		s.fault(fault.Kill, 2, 6*time.Second, 6001*ms)
+		s.ran(3, sound, 0, 1, 8*time.Second, true)
+	}, nil},
 	{"a lease lost to a kill", func(s *story) {
 		s.all(sound)
 		s.ran(2, sound, 0, 0, 0, false)

@@ -38,6 +38,7 @@ func (j *judge) verdict() Verdict {
 		{Name: "workers killed", N: int64(j.kills())},
 		{Name: "workers stopped for a while", N: int64(j.faults.Count(fault.Stop))},
 		{Name: "outages of the server", N: int64(j.faults.Count(fault.Outage))},
+		{Name: "pauses of the whole machine", N: int64(j.faults.Count(fault.Pause))},
 	}
 	v.Tables = j.tables()
 	for _, h := range []struct {
