@@ -134,8 +134,10 @@ func (j *judge) repeated(name string, runs []execution) {
 func (j *judge) repeatCause(first, again *execution) cause {
 	window := j.o.Window
 	kill, killed := j.faults.Killed(first.run)
+	if killed && kill.From.Before(again.start) {
+		j.gap.Record(kill.From.Sub(first.end)) // also when it is too long, so that the report shows by how much
+	}
 	if killed && !first.end.Before(kill.From.Add(-window)) {
-		j.longest = max(j.longest, kill.From.Sub(first.end))
 		return afterEnd
 	}
 	for _, e := range []*execution{first, again} {

@@ -29,8 +29,7 @@ type judge struct {
 	starts, ok, failed, deadLetters              int64
 	placed                                       map[place]int64
 	repeats, losses                              map[cause]int64
-	longest                                      time.Duration // from an end to its worker's kill
-	firstStart, recovery                         *report.Histogram
+	firstStart, recovery, gap                    *report.Histogram
 }
 
 // groupTally is what a group did with each message. A set of attempts has a bit for each number of failures before it.
@@ -47,7 +46,7 @@ func newJudge(o Options) *judge {
 		o: o, faults: fault.NewLog(o.Faults),
 		status: make([]producer.Status, o.Messages), ids: make([]journal.ID, o.Messages), groups: make([]groupTally, o.Groups),
 		placed: map[place]int64{}, repeats: map[cause]int64{}, losses: map[cause]int64{},
-		firstStart: report.NewHistogram(), recovery: report.NewHistogram(),
+		firstStart: report.NewHistogram(), recovery: report.NewHistogram(), gap: report.NewHistogram(),
 	}
 	for i := range j.groups {
 		n := o.Messages

@@ -2,7 +2,6 @@ package oracle
 
 import (
 	"fmt"
-	"time"
 
 	"github.com/xstreamq/xstreamq/loadtest/internal/fault"
 	"github.com/xstreamq/xstreamq/loadtest/internal/producer"
@@ -46,6 +45,7 @@ func (j *judge) verdict() Verdict {
 		of   *report.Histogram
 	}{
 		{"publish due to first handler", j.firstStart}, {"kill to next handler", j.recovery},
+		{"end to the kill, of handlers that ran again", j.gap},
 	} {
 		if h.of.N() > 0 {
 			v.Latency = append(v.Latency, h.of.Latency(h.name))
@@ -74,9 +74,6 @@ func (j *judge) tables() []report.Table {
 	for c := unexplained; int(c) < len(causeText); c++ {
 		repeats.Rows = append(repeats.Rows, j.causeRow(c, j.repeats)...)
 		losses.Rows = append(losses.Rows, j.causeRow(c, j.losses)...)
-	}
-	if n := j.repeats[afterEnd]; n > 0 {
-		repeats.Title += fmt.Sprintf("; at most %v before the kill", max(j.longest, 0).Round(10*time.Microsecond))
 	}
 	where := report.Table{Title: "Messages in Redis", Columns: []string{"place", "messages"}}
 	for p := undelivered; p <= scheduled; p++ {
