@@ -83,7 +83,7 @@ func (r *run) play(ctx context.Context, rep *report.Report) (err error) {
 	}); err != nil {
 		return err
 	}
-	r.pulse = supervisor.StartPulse()
+	r.pulse = supervisor.StartPulse(r.server)
 	defer r.pulse.Stop()
 	r.watch = startWatch(r)
 	live := report.StartLive(o.Progress, r.watch.progress)

@@ -17,6 +17,7 @@ const (
 	Stop                   // a worker stood still for a while
 	Outage                 // the server was killed, and came back
 	Pause                  // the whole machine stood still, which nobody meant
+	Late                   // the server, or who asked it, took longer than it should
 )
 
 // Event is one fault.
@@ -38,6 +39,8 @@ func (k Kind) String() string {
 		return "outage"
 	case Pause:
 		return "pause"
+	case Late:
+		return "late"
 	}
 	return "unknown fault"
 }
@@ -59,6 +62,7 @@ type Log struct {
 	stops   map[int][]Event
 	outages []Event
 	pauses  []Event
+	late    []Event
 	all     []Event
 }
 
@@ -75,6 +79,8 @@ func NewLog(events []Event) *Log {
 			l.outages = append(l.outages, e)
 		case Pause:
 			l.pauses = append(l.pauses, e)
+		case Late:
+			l.late = append(l.late, e)
 		}
 	}
 	return l
@@ -125,14 +131,43 @@ func (l *Log) Down(from, to time.Time) bool { return overlaps(l.outages, from, t
 // Paused says whether the machine stood still at some time of a span.
 func (l *Log) Paused(from, to time.Time) bool { return overlaps(l.pauses, from, to) }
 
-// Any says whether there was a fault at all in a span.
-func (l *Log) Any(from, to time.Time) bool { return overlaps(l.all, from, to) }
-
-func overlaps(events []Event, from, to time.Time) bool {
-	for _, e := range events {
-		if !e.From.After(to) && !e.To.Before(from) {
+// Any says whether there was a fault at all in a span. Lateness is none.
+func (l *Log) Any(from, to time.Time) bool {
+	for _, e := range l.all {
+		if e.Kind != Late && e.overlaps(from, to) {
 			return true
 		}
 	}
 	return false
+}
+
+// Lateness is how much of a span the server was late.
+func (l *Log) Lateness(from, to time.Time) time.Duration {
+	var sum time.Duration
+	for _, e := range l.late {
+		if e.overlaps(from, to) {
+			sum += earlier(e.To, to).Sub(later(e.From, from))
+		}
+	}
+	return sum
+}
+
+func earlier(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+func (e Event) overlaps(from, to time.Time) bool { return !e.From.After(to) && !e.To.Before(from) }
+
+func overlaps(events []Event, from, to time.Time) bool {
+	return slices.ContainsFunc(events, func(e Event) bool { return e.overlaps(from, to) })
 }

@@ -15,7 +15,8 @@ func event(k Kind, run, from, to int) Event {
 func TestLogFindsFaultsByWhatTheyHit(t *testing.T) {
 	t.Parallel()
 	l := NewLog([]Event{
-		event(Outage, 0, 50, 52), event(Kill, 3, 10, 11), event(Stop, 4, 20, 23), event(Stop, 4, 30, 33), event(Pause, 0, 70, 75),
+		event(Outage, 0, 50, 52), event(Kill, 3, 10, 11), event(Stop, 4, 20, 23), event(Stop, 4, 30, 33), event(Pause, 0, 70, 75), event(Late, 0, 80, 83),
+		event(Late, 0, 85, 86),
 	})
 	at := func(s int) time.Time { return base.Add(time.Duration(s) * time.Second) }
 	for name, row := range map[string]struct{ got, want bool }{
@@ -34,6 +35,14 @@ func TestLogFindsFaultsByWhatTheyHit(t *testing.T) {
 	} {
 		if row.got != row.want {
 			t.Errorf("%s: %v", name, row.got)
+		}
+	}
+	if l.Any(at(80), at(90)) {
+		t.Error("lateness is taken for a fault")
+	}
+	for _, row := range []struct{ from, to, want int }{{79, 90, 4}, {81, 82, 1}, {82, 85, 1}, {84, 84, 0}, {0, 79, 0}} {
+		if got := l.Lateness(at(row.from), at(row.to)); got != time.Duration(row.want)*time.Second {
+			t.Errorf("%+v: %v", row, got)
 		}
 	}
 	if e, ok := l.Killed(3); !ok || !e.From.Equal(at(10)) {

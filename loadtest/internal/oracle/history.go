@@ -16,6 +16,7 @@ const (
 	unexplained cause = iota
 	inHandler         // its worker was killed while the handler ran
 	afterEnd          // its worker was killed within the window after the handler's end
+	lateEnd           // it was killed later, but server or machine were late meanwhile
 	stopped           // its worker stood still meanwhile
 	outage            // the server was down meanwhile
 	outageKill        // the server was down when the handler ended, and its worker was killed before it could tell
@@ -27,6 +28,7 @@ var causeText = [...]string{
 	unexplained: "not explained",
 	inHandler:   "worker killed while the handler ran",
 	afterEnd:    "worker killed just after the handler's end",
+	lateEnd:     "worker killed after the handler's end, the server or the machine being late",
 	stopped:     "worker stood still",
 	outage:      "server was down",
 	outageKill:  "server was down, then worker killed",
@@ -137,8 +139,10 @@ func (j *judge) repeatCause(first, again *execution) cause {
 	if killed && kill.From.Before(again.start) {
 		j.gap.Record(kill.From.Sub(first.end)) // also when it is too long, so that the report shows by how much
 	}
-	if killed && !first.end.Before(kill.From.Add(-window)) {
-		return afterEnd
+	if killed {
+		if c := j.killCause(first, kill); c != unexplained {
+			return c
+		}
 	}
 	for _, e := range []*execution{first, again} {
 		if j.faults.Stopped(e.run, e.start, e.end.Add(window)) {
@@ -153,6 +157,19 @@ func (j *judge) repeatCause(first, again *execution) cause {
 	}
 	if j.faults.Paused(first.end.Add(-settleTime), first.end.Add(onTheWay)) {
 		return paused
+	}
+	return unexplained
+}
+
+// killCause says whether a worker was killed so soon after a handler's end that the outcome had not reached the server. When the
+// server is late the outcome has so much more time, and as much again until the server has caught up.
+func (j *judge) killCause(e *execution, kill fault.Event) cause {
+	gap := kill.From.Sub(e.end)
+	switch {
+	case gap <= j.o.Window:
+		return afterEnd
+	case gap <= j.o.Window+2*j.faults.Lateness(e.end, kill.From):
+		return lateEnd
 	}
 	return unexplained
 }
@@ -208,11 +225,15 @@ func (j *judge) lossSeen(name string, c cause, before, e *execution) {
 // lossCause says why the lease of an execution was lost, whose message was delivered again.
 func (j *judge) lossCause(held, next *execution) cause {
 	kill, killed := j.faults.Killed(held.run)
+	if killed && kill.From.Before(next.start) {
+		if held.end.IsZero() {
+			return inHandler
+		}
+		if c := j.killCause(held, kill); c != unexplained {
+			return c
+		}
+	}
 	switch {
-	case killed && kill.From.Before(next.start) && held.end.IsZero():
-		return inHandler
-	case killed && kill.From.Before(next.start) && !held.end.Before(kill.From.Add(-j.o.Window)):
-		return afterEnd
 	case j.faults.Stopped(held.run, held.start, next.start):
 		return stopped
 	case j.faults.Down(held.start.Add(-settleTime), next.start):

@@ -206,6 +206,20 @@ var broken = []struct {
 		s.fault(fault.Kill, 2, 71*ms, 75*ms)
 		s.ran(3, sound, 0, 1, 3*time.Second, true)
 	}, []string{isRepeated, isLossCaused}},
+	{"handled twice: its worker was killed 300 ms after the end, of which the server was late for 150", func(s *story) {
+		s.all(sound)
+		s.ran(2, sound, 0, 0, 0, true)
+		s.fault(fault.Late, 0, 60*ms, 210*ms)
+		s.fault(fault.Kill, 2, 350*ms, 351*ms)
+		s.ran(3, sound, 0, 1, 3*time.Second, true)
+	}, nil},
+	{"handled twice: its worker was killed 300 ms after the end, of which the server was late for 100", func(s *story) {
+		s.all(sound)
+		s.ran(2, sound, 0, 0, 0, true)
+		s.fault(fault.Late, 0, 60*ms, 160*ms)
+		s.fault(fault.Kill, 2, 350*ms, 351*ms)
+		s.ran(3, sound, 0, 1, 3*time.Second, true)
+	}, []string{isRepeated, isLossCaused}},
 	{"handled twice: another worker was killed", func(s *story) {
 		s.all(sound)
 		s.ran(2, sound, 0, 0, 0, true)

@@ -22,7 +22,7 @@ func (j *judge) verdict() Verdict {
 		j.chance(),
 		j.uncounted.none("no failure is counted that no handler returned"),
 		j.identity.none("what is handled or kept was published, once, under its id"),
-		j.unexplainedRepeats.none(fmt.Sprintf("each repeated run ended within %v before its worker's kill, or beside another fault", j.o.Window)),
+		j.unexplainedRepeats.none(fmt.Sprintf("each repeated run ended within %v before its worker's kill, or beside another cause", j.o.Window)),
 		j.unexplainedLosses.none("each lost lease has a fault as its cause"),
 	}
 	v.Counts = []report.Count{
@@ -38,6 +38,7 @@ func (j *judge) verdict() Verdict {
 		{Name: "workers stopped for a while", N: int64(j.faults.Count(fault.Stop))},
 		{Name: "outages of the server", N: int64(j.faults.Count(fault.Outage))},
 		{Name: "pauses of the whole machine", N: int64(j.faults.Count(fault.Pause))},
+		{Name: "times that the server or the machine was late by 10 ms", N: int64(j.faults.Count(fault.Late))},
 	}
 	v.Tables = j.tables()
 	for _, h := range []struct {
@@ -52,7 +53,7 @@ func (j *judge) verdict() Verdict {
 		}
 	}
 	if kills := j.kills(); kills > 0 {
-		v.RepeatedPerKill = float64(j.repeats[afterEnd]) / float64(kills)
+		v.RepeatedPerKill = float64(j.repeats[afterEnd]+j.repeats[lateEnd]) / float64(kills)
 	}
 	return v
 }
