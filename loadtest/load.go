@@ -110,7 +110,10 @@ func (f *loadFlags) run(cmd *cobra.Command) (err error) {
 	if err := f.output.Write(r, cmd.OutOrStdout()); err != nil {
 		return errors.Join(runErr, err)
 	}
-	if runErr == nil && !r.Held {
+	switch {
+	case errors.Is(runErr, context.Canceled):
+		return errors.New("interrupted: the report has the phases that were complete")
+	case runErr == nil && !r.Held:
 		return errVerdict
 	}
 	return runErr
@@ -170,7 +173,7 @@ func (f *loadFlags) judge(r *report.Report, results *load.Results, tally load.Ta
 	add := func(name string, held bool, want, got string) {
 		r.Checks = append(r.Checks, report.Check{Name: name, Held: held, Want: want, Got: got})
 	}
-	add("every acknowledged message was handled", tally.Handled == tally.Acknowledged && tally.Acknowledged > 0,
+	add("every acknowledged message was handled", tally.Handled == tally.Acknowledged,
 		report.FormatCount(tally.Acknowledged), report.FormatCount(tally.Handled))
 	add("every publish was acknowledged", tally.Refused+tally.Unknown == 0, "0 refused, 0 unknown",
 		fmt.Sprintf("%s refused, %s unknown", report.FormatCount(tally.Refused), report.FormatCount(tally.Unknown)))

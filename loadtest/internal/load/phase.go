@@ -63,13 +63,14 @@ func (p *phase) end(ctx context.Context) error {
 		return errors.Join(err, fmt.Errorf("remove the queue of a phase: %w", dialErr))
 	}
 	defer c.Close()
-	stream := "{" + p.queue + "}"
-	group := stream + "." + message.Group(0)
-	_, unlinkErr := c.Do("UNLINK", stream, group+".retry", group+".dlq", group+".delayed")
+	stream, name := "{"+p.queue+"}", message.Group(0)
+	group := stream + "." + name
+	_, unlinkErr := c.Do("UNLINK", stream, group+".retry", group+".dlq", group+".delayed",
+		stream+":lock:reclaim:"+name, stream+":lock:reclaim-retry:"+name)
 	if unlinkErr != nil {
 		unlinkErr = fmt.Errorf("remove the queue of a phase: %w", unlinkErr)
 	}
-	_, registryErr := c.Do("HDEL", "xstreamq:registry", p.queue+"/"+message.Group(0))
+	_, registryErr := c.Do("HDEL", "xstreamq:registry", p.queue+"/"+name)
 	return errors.Join(err, unlinkErr, registryErr, os.RemoveAll(p.dir))
 }
 

@@ -26,11 +26,13 @@ const (
 // Once measures publishing, draining and the end-to-end latency, once each. With an error it returns what there is.
 func (r *Rig) Once(ctx context.Context) (*Results, error) {
 	out := &Results{}
-	return out, errors.Join(
-		r.publish(ctx, out, r.opts.Connections),
-		r.drain(ctx, out, r.opts.Workers),
-		r.carry(ctx, out, r.opts.Rate),
-	)
+	if err := r.publish(ctx, out, r.opts.Connections); err != nil {
+		return out, err
+	}
+	if err := r.drain(ctx, out, r.opts.Workers); err != nil {
+		return out, err
+	}
+	return out, r.carry(ctx, out, r.opts.Rate)
 }
 
 // Sweep measures publishing by the number of connections, draining by the number of worker processes, and searches the
