@@ -2,6 +2,7 @@
 package jsnumber
 
 import (
+	"math"
 	"strconv"
 	"strings"
 	"unicode"
@@ -20,6 +21,19 @@ func Parse(text string) (n int64, ok bool) {
 	}
 	n, _ = strconv.ParseInt(text[:end], 10, 64) // out of range: the bound
 	return n, true
+}
+
+// ParseJSON reads a number of JSON: 3e1 is 30. JavaScript makes a float of it first, and then reads the text of that: so 1e21 is 1.
+func ParseJSON(text string) (n int64, ok bool) {
+	f, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		return 0, false // too large, which is Infinity there
+	}
+	format := byte('f')
+	if size := math.Abs(f); size >= 1e21 || size < 1e-6 && size > 0 {
+		format = 'e'
+	}
+	return Parse(strconv.FormatFloat(f, format, -1, 64))
 }
 
 // isSpace reports what JavaScript takes for white space.

@@ -25,6 +25,24 @@ func TestParse(t *testing.T) {
 	}
 }
 
+// A number of JSON is read as JavaScript reads what it makes of it.
+func TestParseJSON(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]int64{
+		"3e1": 30, "1.5E+2": 150, "25e-1": 2, "15": 15, "-1": -1, "-0": 0, "-0.5": 0, "1e20": math.MaxInt64, "1e21": 1, "1e-6": 0, "5e-7": 5, "0e9": 0,
+		"9999999.9": 9999999,
+	} {
+		if got, ok := ParseJSON(text); !ok || got != want {
+			t.Errorf("%s is %d, %v; want %d", text, got, ok, want)
+		}
+	}
+	for _, text := range []string{"1e400", "-1e400"} {
+		if got, ok := ParseJSON(text); ok {
+			t.Errorf("%s is %d; want none", text, got)
+		}
+	}
+}
+
 // whole is what parseInt(text, 10) reads, by the specification of the language: white space, a sign, digits.
 var whole = regexp.MustCompile(`^[\t\n\v\f\r\p{Zs}\x{2028}\x{2029}\x{feff}]*([+-]?[0-9]+)`)
 

@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/xstreamq/xstreamq/internal/jsnumber"
 	"github.com/xstreamq/xstreamq/rsmq"
@@ -30,7 +31,11 @@ type requestError struct {
 func (e *requestError) Error() string { return e.message }
 
 func (s *service) read(w http.ResponseWriter, r *http.Request) (*input, error) {
-	in := &input{queue: r.PathValue("qname"), id: r.PathValue("id"), query: r.URL.Query()}
+	query, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil {
+		return nil, &requestError{http.StatusBadRequest, "invalidQuery", "The query cannot be read"}
+	}
+	in := &input{queue: r.PathValue("qname"), id: r.PathValue("id"), query: query}
 	if r.Method == http.MethodGet || r.Method == http.MethodHead {
 		return in, nil
 	}
@@ -73,6 +78,9 @@ func parse(contentType string, raw []byte) (map[string]any, error) {
 }
 
 func parseJSON(raw []byte) (map[string]any, error) {
+	if !utf8.Valid(raw) { // it would be decoded to other characters
+		return nil, &requestError{http.StatusBadRequest, "invalidBody", "The body is not valid UTF-8"}
+	}
 	decoder := json.NewDecoder(strings.NewReader(string(raw)))
 	decoder.UseNumber()
 	var fields map[string]any
@@ -88,21 +96,18 @@ func parseJSON(raw []byte) (map[string]any, error) {
 // number is a field of the body, or of the query where the body has none. One that is no number is far out of range, so that the
 // client refuses it in its turn.
 func (in *input) number(name string) (n int64, given bool) {
-	var text string
+	ok := false
 	switch v := in.body[name].(type) {
 	case nil:
 		if !in.query.Has(name) {
 			return 0, false
 		}
-		text = in.query.Get(name)
+		n, ok = jsnumber.Parse(in.query.Get(name))
 	case string:
-		text = v
+		n, ok = jsnumber.Parse(v)
 	case json.Number:
-		text = v.String()
-	default:
-		text = "no number"
+		n, ok = jsnumber.ParseJSON(v.String())
 	}
-	n, ok := jsnumber.Parse(text)
 	if !ok {
 		return -1 << 40, true
 	}
