@@ -181,6 +181,7 @@ func TestOtherRequests(t *testing.T) {
 	for target, want := range map[string]string{
 		"PATCH /messages/q": "405 methodNotAllowed", "DELETE /queues": "405 methodNotAllowed", "GET /": "404 notFound", "GET /message/q": "404 notFound",
 		"POST /messages": "404 notFound", "GET /queues/a/b": "404 notFound",
+		"GET //messages/q": "404 notFound", "POST /messages/q/../q": "404 notFound", "GET /messages/q/": "404 notFound",
 	} {
 		method, path, _ := strings.Cut(target, " ")
 		status, header, answer := a.raw(method, path, nil, request{})
