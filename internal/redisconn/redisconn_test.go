@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"net"
+	"net/http/httptest"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -47,7 +48,16 @@ func TestConnections(t *testing.T) {
 	t.Parallel()
 	ours, theirs := net.Pipe()
 	defer func() { _ = theirs.Close() }()
-	secure := tls.Client(ours, &tls.Config{ServerName: "example.com"})
+	issued := httptest.NewTLSServer(nil) // for its certificate
+	defer issued.Close()
+	secure := tls.Client(ours, &tls.Config{InsecureSkipVerify: true})
+	shaken := make(chan error)
+	go func() {
+		shaken <- tls.Server(theirs, &tls.Config{Certificates: issued.TLS.Certificates, SessionTicketsDisabled: true}).Handshake()
+	}()
+	if err := errors.Join(secure.Handshake(), <-shaken); err != nil {
+		t.Fatal(err)
+	}
 	began := make(chan struct{}, 1)
 	late, other := net.Pipe()
 	defer func() { _ = other.Close() }()
