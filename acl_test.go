@@ -28,7 +28,10 @@ const (
 )
 
 // aclSkipped is what a standalone client tries and does without.
-var aclSkipped = map[string]bool{"config|get": true, "cluster|slots": true, "client|setinfo": true}
+var aclSkipped = map[string]bool{
+	"config|get": true, "cluster|slots": true, "cluster|shards": true, "client|setinfo": true,
+	"config": true, "cluster": true, "client": true, // as Redis 6.2 names them
+}
 
 // A worker needs no more than the documented commands and keys, and all of these: nothing else it tries is denied, but for what
 // is skipped without a word, and each of them it uses.
@@ -75,10 +78,10 @@ func TestMinimalACLOfAPublisher(t *testing.T) {
 // A worker whose user may not run CLIENT UNBLOCK waits out a short blocked read at Stop, and loses nothing.
 func TestStopWithoutUnblock(t *testing.T) {
 	t.Parallel()
-	for _, command := range []string{"-client|id", "-client|unblock"} {
+	for _, command := range []string{"+client|id ", "+client|unblock "} {
 		t.Run(command, func(t *testing.T) {
 			t.Parallel()
-			server, _ := aclServer(t, aclWorkerKeys, aclWorker+" "+command)
+			server, _ := aclServer(t, aclWorkerKeys, strings.Replace(aclWorker, command, "", 1))
 			c := stopConnect(t, "open", aclURL(server), xstreamq.Config{KeyPrefix: "app:"})
 			q := stopQueue(t, c, "q")
 			handled := make(chan string, 1)
@@ -197,6 +200,9 @@ func aclUsed(t *testing.T, admin rueidis.Client, commands string) {
 		t.Fatal(err)
 	}
 	for c := range strings.FieldsSeq(commands) {
+		if !strings.Contains(stats, "|") { // Redis 6.2 counts no subcommands
+			c, _, _ = strings.Cut(c, "|")
+		}
 		if c != aclRare && !strings.Contains(stats, "cmdstat_"+strings.TrimPrefix(c, "+")+":") {
 			t.Errorf("%s is allowed and nothing used it", c)
 		}

@@ -17,7 +17,7 @@ import (
 // nothing is left, and Stop does not wait for blocked reads.
 func TestCoreOnACluster(t *testing.T) {
 	t.Parallel()
-	c := startCluster(t)
+	c := startCluster(t, 2)
 	rc := c.client()
 	client := stopNew(t, rc, xstreamq.Config{})
 	names := []string{"q", "s"}
@@ -103,7 +103,7 @@ func TestCoreOnACluster(t *testing.T) {
 // a few seconds, and Healthy says so.
 func TestSlotMovesUnderABlockedRead(t *testing.T) {
 	t.Parallel()
-	c := startCluster(t)
+	c := startCluster(t, 2)
 	client := stopNew(t, c.client(), xstreamq.Config{})
 	q := stopQueue(t, client, "q")
 	handled := make(chan string, 10)

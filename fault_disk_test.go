@@ -38,8 +38,11 @@ func TestTornAppendOnlyFile(t *testing.T) {
 			if err := c.Close(); err != nil {
 				t.Fatal(err)
 			}
-			server.Kill()
 			file := filepath.Join(dir, "appendonlydir", "appendonly.aof.1.incr.aof")
+			if redistest.Major(t, rig.redis) < 7 {
+				file = filepath.Join(dir, "appendonly.aof")
+			}
+			server.Kill()
 			seen := map[string]bool{}
 			for {
 				if err := server.Restart(); err != nil {

@@ -2,6 +2,7 @@ package xstreamq_test
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"strconv"
 	"strings"
@@ -19,7 +20,7 @@ const clusterWait = 30 * time.Second
 // clusterSlots is how many slots every cluster has.
 const clusterSlots = 16384
 
-// cluster is a Redis Cluster of two masters without replicas, each with half of the slots at first.
+// cluster is a Redis Cluster of masters without replicas, each with its share of the slots at first.
 type cluster struct {
 	t     *testing.T
 	nodes []*clusterNode
@@ -33,10 +34,10 @@ type clusterNode struct {
 	id         string
 }
 
-func startCluster(t *testing.T) *cluster {
+func startCluster(t *testing.T, masters int) *cluster {
 	t.Helper()
 	c := &cluster{t: t}
-	for i := range 2 {
+	for i := range masters {
 		n := &clusterNode{t: t, server: redistest.Start(t, redistest.Options{Args: []string{"--cluster-enabled", "yes"}})}
 		var err error
 		if n.host, n.port, err = net.SplitHostPort(n.server.Addr()); err != nil {
@@ -50,18 +51,21 @@ func startCluster(t *testing.T) *cluster {
 		}
 		t.Cleanup(n.admin.Close)
 		slots := []string{"CLUSTER", "ADDSLOTS"}
-		for slot := i * clusterSlots / 2; slot < (i+1)*clusterSlots/2; slot++ {
+		for slot := i * clusterSlots / masters; slot < (i+1)*clusterSlots/masters; slot++ {
 			slots = append(slots, strconv.Itoa(slot))
 		}
 		n.do(slots...)
 		n.id = n.text("CLUSTER", "MYID")
 		c.nodes = append(c.nodes, n)
 	}
-	c.nodes[0].do("CLUSTER", "MEET", c.nodes[1].host, c.nodes[1].port)
+	for _, n := range c.nodes[1:] {
+		c.nodes[0].do("CLUSTER", "MEET", n.host, n.port)
+	}
+	size := fmt.Sprintf("cluster_size:%d\r\n", masters)
 	redistest.WaitFor(t, clusterWait, "the nodes to agree", func() bool {
 		for _, n := range c.nodes {
 			info := n.text("CLUSTER", "INFO")
-			if !strings.Contains(info, "cluster_state:ok") || !strings.Contains(info, "cluster_size:2") {
+			if !strings.Contains(info, "cluster_state:ok") || !strings.Contains(info, size) {
 				return false
 			}
 		}
@@ -86,8 +90,8 @@ func (c *cluster) client() rueidis.Client {
 	return rc
 }
 
-// slot returns the slot of a key, the node that has it and the other one.
-func (c *cluster) slot(key string) (slot string, owner, other *clusterNode) {
+// slot returns the slot of a key, the node that has it and the next one.
+func (c *cluster) slot(key string) (slot string, owner, next *clusterNode) {
 	c.t.Helper()
 	reply := c.nodes[0].do("CLUSTER", "KEYSLOT", key)
 	n, err := reply.AsInt64()
@@ -99,21 +103,22 @@ func (c *cluster) slot(key string) (slot string, owner, other *clusterNode) {
 		// The owner alone answers without MOVED.
 		cmd := node.admin.B().Arbitrary("EXISTS").Keys(key).Build()
 		if node.admin.Do(context.Background(), cmd).Error() == nil {
-			return slot, node, c.nodes[1-i]
+			return slot, node, c.nodes[(i+1)%len(c.nodes)]
 		}
 	}
 	c.t.Fatalf("no node has slot %s", slot)
 	return "", nil, nil
 }
 
-// move migrates the slot of a key to the node that does not have it, with everything in it, as redis-cli does.
+// move migrates the slot of a key to the next node, with everything in it, as redis-cli does: one key at a time, so that
+// commands of several keys find them apart.
 func (c *cluster) move(key string) {
 	c.t.Helper()
 	slot, from, to := c.slot(key)
 	to.do("CLUSTER", "SETSLOT", slot, "IMPORTING", from.id)
 	from.do("CLUSTER", "SETSLOT", slot, "MIGRATING", to.id)
 	for {
-		reply := from.do("CLUSTER", "GETKEYSINSLOT", slot, "100")
+		reply := from.do("CLUSTER", "GETKEYSINSLOT", slot, "1")
 		keys, err := reply.AsStrSlice()
 		if err != nil {
 			c.t.Fatal(err)
@@ -125,6 +130,18 @@ func (c *cluster) move(key string) {
 	}
 	to.do("CLUSTER", "SETSLOT", slot, "NODE", to.id)
 	from.do("CLUSTER", "SETSLOT", slot, "NODE", to.id)
+}
+
+// refused returns how often the nodes answered with an error of a code.
+func (c *cluster) refused(code string) (n int) {
+	c.t.Helper()
+	for _, node := range c.nodes {
+		_, rest, _ := strings.Cut(node.text("INFO", "errorstats"), "errorstat_"+code+":count=")
+		count, _, _ := strings.Cut(rest, "\r\n")
+		v, _ := strconv.Atoi(count)
+		n += v
+	}
+	return n
 }
 
 // do sends one command, given as words, to this node.

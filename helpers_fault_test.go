@@ -36,6 +36,7 @@ type faultRig struct {
 	log    *faultLog
 	runs   *faultRuns
 	config func(*xstreamq.Config) // changes what clients are opened with
+	opts   *rueidis.ClientOption  // what clients are opened with in place of url, or nil
 }
 
 // newFaultRig makes a rig on a server of the test's own.
@@ -57,7 +58,13 @@ func (r *faultRig) client() (*xstreamq.Client, *xstreamq.Queue[string]) {
 	if r.config != nil {
 		r.config(&cfg)
 	}
-	c, err := xstreamq.Open(r.url, cfg)
+	var c *xstreamq.Client
+	var err error
+	if r.opts != nil {
+		c, err = xstreamq.OpenWith(*r.opts, cfg)
+	} else {
+		c, err = xstreamq.Open(r.url, cfg)
+	}
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -245,7 +252,8 @@ type faultLoad struct {
 	wg   sync.WaitGroup
 
 	mu     sync.Mutex
-	stored []string // bodies whose Publish returned nil
+	stored []string          // bodies whose Publish returned nil
+	ids    map[string]string // what it returned
 }
 
 // Pace of each publisher of a load: between two messages, and after an error.
@@ -256,7 +264,7 @@ const (
 
 // load publishes from several goroutines. Every 20th message is one that fails once, "flaky".
 func (r *faultRig) load(q *xstreamq.Queue[string], publishers int) *faultLoad {
-	l := &faultLoad{quit: make(chan struct{})}
+	l := &faultLoad{quit: make(chan struct{}), ids: map[string]string{}}
 	for p := range publishers {
 		l.wg.Go(func() {
 			for n := 1; ; n++ {
@@ -265,9 +273,10 @@ func (r *faultRig) load(q *xstreamq.Queue[string], publishers int) *faultLoad {
 					body = fmt.Sprintf("flaky-%d-%d", p, n)
 				}
 				wait := faultPace
-				if _, err := q.Publish(context.Background(), body); err == nil {
+				if id, err := q.Publish(context.Background(), body); err == nil {
 					l.mu.Lock()
 					l.stored = append(l.stored, body)
+					l.ids[body] = id
 					l.mu.Unlock()
 				} else {
 					wait = faultPause

@@ -181,6 +181,7 @@ func (q *Queue[T]) send(ctx context.Context, m outgoing) (string, error) {
 	}
 	id, err := q.client.redis.Do(ctx, q.add(m)).ToString()
 	if err != nil {
+		q.client.heed(err)
 		return "", publishError(q.name, err, true)
 	}
 	return id, nil

@@ -73,6 +73,7 @@ func (q *Queue[T]) publishPage(ctx context.Context, messages []Outgoing[T], resu
 		for j, r := range q.client.redis.DoMulti(ctx, cmds...) {
 			id, err := r.ToString()
 			if err != nil {
+				q.client.heed(err)
 				err = publishError(q.name, err, true)
 			}
 			results[direct[j]] = PublishResult{ID: id, Err: err}

@@ -11,6 +11,7 @@ import (
 // readConn is a dedicated connection for blocked reads, and the means to wake one.
 type readConn struct {
 	client rueidis.DedicatedClient
+	master string         // what the client took for the master; see master
 	known  bool           // id and waker were asked for
 	waker  rueidis.Client // sends CLIENT UNBLOCK to the same node; nil = cannot be had
 	id     int64
@@ -25,6 +26,7 @@ func (r *laneReader) connect() *readConn {
 	if conn != nil {
 		return conn
 	}
+	master := r.s.client.master() // before the other: if it changes in between, the connection is dropped for nothing
 	client, _ := r.s.client.redis.Dedicate()
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -32,7 +34,7 @@ func (r *laneReader) connect() *readConn {
 		go client.Close()
 		return nil
 	}
-	r.conn = &readConn{client: client}
+	r.conn = &readConn{client: client, master: master}
 	return r.conn
 }
 

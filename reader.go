@@ -149,8 +149,8 @@ func (r *laneReader) read(ctx context.Context, count int, block time.Duration, f
 // READONLY), and only a new connection finds the right one.
 func (r *laneReader) distrust(ctx context.Context, err error) {
 	switch redisCode(err) {
-	case "":
-		// The answer may have been lost, or the request is still on its way.
+	case "", "READONLY":
+		// The answer may have been lost, or the request is still on its way. Or the next master does not know what was ended.
 		r.doubt, r.looked = time.Now().Add(doubtFor), time.Time{}
 	case "NOGROUP", "UNBLOCKED", "WRONGTYPE":
 		return

@@ -38,6 +38,7 @@ func (q *Queue[T]) schedule(ctx context.Context, ms []outgoing) ([]string, error
 	}
 	ids, err := runPublish(ctx, q.client.redis, q.keys, publishArgs{Items: items}).AsStrSlice()
 	if err != nil {
+		q.client.heed(err)
 		return nil, publishError(q.name, err, true)
 	}
 	if len(ids) != len(ms) {

@@ -121,6 +121,9 @@ func TestScriptFullServer(t *testing.T) {
 	}
 	for i, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
+			if c.name == "consumers are deleted" && redistest.Major(t, s.redis) < 7 {
+				t.Skip("SKIPPED: this server deletes no consumer when it is full")
+			}
 			c.call = whenFull(t, c.call)
 			s.run(t, i, c)
 		})

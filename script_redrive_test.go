@@ -224,9 +224,10 @@ func TestScriptRedriveWithoutPermission(t *testing.T) {
 			v.do(deadOne+"\nXADD @dlq 10-0 body b\nACL SETUSER without-"+command+" on >pw +@all ~* -"+command, e.now)
 			before := v.dump()
 			e.redis = redistest.Dial(t, "redis://without-"+command+":pw@"+server.Addr())
-			err := redriving("9-0", "10-0")(e).Error()
-			if !permanent(err) {
-				t.Errorf("the error is %v", err)
+			result := redriving("9-0", "10-0")(e)
+			// Since 7.2 the script outlives it, and says so of each dead letter.
+			if err := result.Error(); !permanent(err) && !strings.Contains(v.reply(result), "ACL failure") {
+				t.Errorf("the answer is %v, %s", err, v.reply(result))
 			}
 			if after := v.dump(); after != before {
 				t.Errorf("before:\n%safter:\n%s", before, after)

@@ -261,7 +261,7 @@ func (v *view) moment(ms int64) string {
 func roundSeconds(ms int64) int64 { return (ms + 5000) / 10000 * 10 }
 
 // noise is what servers add to the text of an error: the place in the script, a trace.
-var noise = regexp.MustCompile(`@user_script: \d+: | script: [0-9a-f]{40}, on @user_script:\d+\.?|` +
+var noise = regexp.MustCompile(`(?:Error running script \(call to f_[0-9a-f]+\): )?(?:@user_script: ?\d+: )+-?| script: [0-9a-f]{40}, on @user_script:\d+\.?|` +
 	`Error compiling script \(new function\): |:\d+: | stack traceback: .*`)
 
 // reply shows what a script answered.
@@ -298,6 +298,9 @@ func (v *view) message(m rueidis.RedisMessage) string {
 // problem takes the server's own words off an error text: where in the script it was, and key names that no case knows.
 func (v *view) problem(s string) string {
 	s, _, _ = strings.Cut(noise.ReplaceAllString(s, ""), "\n")
+	if strings.HasPrefix(s, "-OOM ") {
+		s = s[1:] // as Redis 6.2 says it in a script
+	}
 	for _, r := range v.roles {
 		s = strings.ReplaceAll(s, r[1]+" ", "@"+r[0]+" ")
 	}

@@ -10,8 +10,10 @@ import (
 )
 
 const (
-	// ackBatch and ackDelay: one XACK carries many ids.
+	// One XACK carries many ids: those of the time that the one before takes, and, when those are ackCrowd or more, of
+	// ackDelay besides, up to ackBatch. A kill in that time makes finished messages run again.
 	ackBatch = 256
+	ackCrowd = 8
 	ackDelay = time.Millisecond
 )
 

@@ -162,6 +162,9 @@ func standIn(t *testing.T, addr string, hangUp bool) <-chan struct{} {
 // Start waits while Redis loads its data, and then works.
 func TestStartWhileRedisLoads(t *testing.T) {
 	t.Parallel()
+	if redistest.Major(t, redistest.Client(t)) < 7 {
+		t.Skip("SKIPPED: this server cannot be told to load slowly")
+	}
 	server := redistest.Start(t, redistest.Options{Args: []string{
 		"--key-load-delay", "10000", "--loading-process-events-interval-bytes", "1024", "--rdbcompression", "no",
 	}})
@@ -215,7 +218,7 @@ func TestStartReturnsPermanentErrorsAtOnce(t *testing.T) {
 		{"retry stream of another type", []string{"SET", "{q}.g.retry", "x"}, []string{"DEL", "{q}.g.retry"}, "WRONGTYPE"},
 		{"registry of another type", []string{"SET", "xstreamq:registry", "x"}, []string{"DEL", "xstreamq:registry"}, "WRONGTYPE"},
 		{"command forbidden", []string{"ACL", "SETUSER", "default", "-xgroup"}, []string{"ACL", "SETUSER", "default", "+@all"}, "NOPERM"},
-		{"command forbidden in a script", []string{"ACL", "SETUSER", "default", "-hset"}, []string{"ACL", "SETUSER", "default", "+@all"}, "can't run"},
+		{"command forbidden in a script", []string{"ACL", "SETUSER", "default", "-hset"}, []string{"ACL", "SETUSER", "default", "+@all"}, " run "},
 		{"keys forbidden", []string{"ACL", "SETUSER", "default", "resetkeys", "~other*"}, []string{"ACL", "SETUSER", "default", "~*"}, "NOPERM"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -7,6 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/redis/rueidis"
+
 	"github.com/xstreamq/xstreamq/internal/batch"
 	"github.com/xstreamq/xstreamq/internal/keys"
 	"github.com/xstreamq/xstreamq/internal/redisconn"
@@ -226,7 +228,7 @@ func (s *subscription) begin(base context.Context) {
 	s.settleCtx, s.cutSettle = context.WithCancel(context.WithoutCancel(base))
 	s.settler, s.promoter = s.newSettler(), s.newPromoter()
 	for _, l := range s.lanes {
-		l.acks = batch.New(ackBatch, ackDelay, func(ds []*delivery) { s.flushAcks(l, ds) })
+		l.acks = batch.New(ackBatch, ackCrowd, ackDelay, func(ds []*delivery) { s.flushAcks(l, ds) })
 		l.read = s.newReader(l)
 		s.loops = append(s.loops, l.read.loop)
 	}
@@ -236,6 +238,9 @@ func (s *subscription) begin(base context.Context) {
 		for _, l := range s.lanes {
 			s.loops = append(s.loops, s.newSweeper(l))
 		}
+	}
+	if s.client.redis.Mode() == rueidis.ClientModeSentinel {
+		s.loops = append(s.loops, s.newFollower())
 	}
 	for range s.opts.Concurrency {
 		s.workers.Go(s.work)
@@ -251,6 +256,7 @@ func (s *subscription) begin(base context.Context) {
 // loopError returns what logs the failures of a loop.
 func (s *subscription) loopError(loop string) func(error) {
 	return func(err error) {
+		s.client.heed(err)
 		if s.settleCtx.Err() == nil {
 			s.log.Warn(loop+" failed, trying again", "error", err)
 		}

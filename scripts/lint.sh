@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Runs the pinned golangci-lint over the module: built once from source, through
+# Runs the pinned golangci-lint over this module and that of bench/: built once from source, through
 # the Go module proxy, into .bin. Where that build fails (no proxy, an older Go
 # that may not fetch a newer toolchain), go vet and staticcheck stand in.
-# Arguments are passed on: scripts/lint.sh --fix ./internal/keys/...
+# Arguments are passed on, for this module: scripts/lint.sh --fix ./internal/keys/...
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -27,8 +27,11 @@ go_version=$(go env GOVERSION)
 
 golangci_dir=.bin/golangci-lint-$GOLANGCI_VERSION-$go_version
 if install_tool "github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$GOLANGCI_VERSION" "$golangci_dir"; then
-	if [ $# -eq 0 ]; then set -- ./...; fi
-	exec "$golangci_dir/golangci-lint" run --allow-parallel-runners "$@"
+	linter=("$PWD/$golangci_dir/golangci-lint" run --allow-parallel-runners --config "$PWD/.golangci.yml")
+	if [ $# -gt 0 ]; then exec "${linter[@]}" "$@"; fi
+	"${linter[@]}" ./...
+	cd bench
+	exec "${linter[@]}" ./...
 fi
 
 cat >&2 <<BANNER
@@ -46,13 +49,19 @@ for argument in "$@"; do
 	*) packages+=("$argument") ;;
 	esac
 done
-if [ ${#packages[@]} -eq 0 ]; then packages=(./...); fi
 
-go vet "${packages[@]}"
 for version in $STATICCHECK_VERSIONS; do
 	dir=.bin/staticcheck-$version-$go_version
 	if install_tool "honnef.co/go/tools/cmd/staticcheck@$version" "$dir"; then
-		exec "$dir/staticcheck" "${packages[@]}"
+		staticcheck=$PWD/$dir/staticcheck
+		if [ ${#packages[@]} -eq 0 ]; then
+			go vet ./...
+			"$staticcheck" ./...
+			cd bench
+			packages=(./...)
+		fi
+		go vet "${packages[@]}"
+		exec "$staticcheck" "${packages[@]}"
 	fi
 done
 echo "lint: staticcheck could not be built either: the code was not linted" >&2

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Prints a folder whose node_modules hold the Node packages of rsmq/testdata/node: installed by npm at their locked versions into the user's
-# cache, once per lock file. Messages go to standard error.
+# Prints a folder whose node_modules hold the Node packages of a folder of the repository (rsmq/testdata/node without an argument): installed
+# by npm at their locked versions into the user's cache, once per lock file. Messages go to standard error.
 # Exits 3 where there is no Node, 1 where it will not do or npm fails.
 set -euo pipefail
-cd "$(dirname "$0")/../rsmq/testdata/node"
+cd "$(dirname "$0")/../${1:-rsmq/testdata/node}"
 
 NODE_LEAST=20 # major version
 

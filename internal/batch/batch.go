@@ -6,10 +6,12 @@ import (
 	"time"
 )
 
-// Batch hands what was added to one flush function: when size items are there, or delay after the first. Flushes follow one
-// another, so items that come meanwhile make the next batch.
+// Batch hands what was added to one flush function. Flushes follow one another, so items that come meanwhile make the next batch. As
+// long as few come it is flushed at once; when the flush before had crowd items or more, once size items are there, or delay
+// after the first: then many share a flush, and one more would cost more than it brings.
 type Batch[T any] struct {
 	size  int
+	crowd int
 	delay time.Duration
 	flush func([]T)
 
@@ -25,9 +27,9 @@ type Batch[T any] struct {
 }
 
 // New starts a batch; Close ends it. flush must not keep the slice.
-func New[T any](size int, delay time.Duration, flush func([]T)) *Batch[T] {
+func New[T any](size, crowd int, delay time.Duration, flush func([]T)) *Batch[T] {
 	b := &Batch[T]{
-		size: size, delay: delay, flush: flush,
+		size: size, crowd: crowd, delay: delay, flush: flush,
 		some: make(chan struct{}, 1),
 		full: make(chan struct{}, 1),
 		quit: make(chan struct{}),
@@ -79,6 +81,7 @@ func (b *Batch[T]) run() {
 	defer close(b.done)
 	timer := time.NewTimer(b.delay)
 	timer.Stop()
+	flushed := 0
 	for {
 		select {
 		case <-b.some:
@@ -86,18 +89,20 @@ func (b *Batch[T]) run() {
 			b.flushOnce()
 			return
 		}
-		timer.Reset(b.delay)
-		select {
-		case <-timer.C:
-		case <-b.full:
-		case <-b.quit:
+		if flushed >= b.crowd {
+			timer.Reset(b.delay)
+			select {
+			case <-timer.C:
+			case <-b.full:
+			case <-b.quit:
+			}
 		}
-		b.flushOnce()
+		flushed = b.flushOnce()
 	}
 }
 
-// flushOnce flushes what is there. What comes meanwhile waits for its own size or delay: small batches cost the server most.
-func (b *Batch[T]) flushOnce() {
+// flushOnce flushes what is there, and returns how many that were.
+func (b *Batch[T]) flushOnce() int {
 	b.mu.Lock()
 	items := b.items
 	b.items = b.spare[:0]
@@ -107,4 +112,5 @@ func (b *Batch[T]) flushOnce() {
 		clear(items)
 	}
 	b.spare = items
+	return len(items)
 }

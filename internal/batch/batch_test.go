@@ -12,6 +12,7 @@ import (
 
 const (
 	testSize  = 3
+	testCrowd = 2
 	testDelay = time.Millisecond
 )
 
@@ -67,81 +68,107 @@ func add(t *testing.T, b *Batch[int], items ...int) {
 	}
 }
 
-func TestFullBatchIsFlushedAtOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRecorder(0)
-		b := New(testSize, testDelay, r.flush)
-		defer b.Close()
-		add(t, b, 1, 2, 3)
-		synctest.Wait()
-		r.want(t, flushed{0, []int{1, 2, 3}})
-
-		time.Sleep(10 * testDelay)
-		add(t, b, 4, 5, 6)
-		synctest.Wait()
-		r.want(t, flushed{0, []int{1, 2, 3}}, flushed{10 * testDelay, []int{4, 5, 6}})
-	})
+// crowded returns a batch that flushes [1], then [2 3], a crowd, with item 4 waiting behind. Each flush takes 10 delays; the
+// second one ends after 20.
+func crowded(t *testing.T, delay time.Duration) (*Batch[int], *recorder) {
+	t.Helper()
+	r := newRecorder(10 * testDelay)
+	b := New(testSize, testCrowd, delay, r.flush)
+	add(t, b, 1)
+	synctest.Wait() // the first flush runs
+	add(t, b, 2, 3)
+	time.Sleep(15 * testDelay) // the second one
+	add(t, b, 4)
+	return b, r
 }
 
-func TestDelayCountsFromTheFirstItem(t *testing.T) {
+var crowdedFlushes = []flushed{{0, []int{1}}, {10 * testDelay, []int{2, 3}}}
+
+func TestFewAreFlushedAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRecorder(0)
-		b := New(testSize, testDelay, r.flush)
+		b := New(testSize, testCrowd, testDelay, r.flush)
 		defer b.Close()
 		time.Sleep(5 * testDelay) // an idle batch flushes nothing
 		add(t, b, 1)
-		time.Sleep(testDelay * 9 / 10)
+		synctest.Wait()
+		r.want(t, flushed{5 * testDelay, []int{1}})
+		time.Sleep(testDelay / 10)
 		add(t, b, 2)
 		synctest.Wait()
-		r.want(t)
+		r.want(t, flushed{5 * testDelay, []int{1}}, flushed{5*testDelay + testDelay/10, []int{2}})
+	})
+}
 
+func TestAfterACrowdOthersAreWaitedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, r := crowded(t, testDelay)
+		defer b.Close()
+		time.Sleep(5*testDelay + testDelay*9/10)
+		add(t, b, 5)
+		synctest.Wait()
+		r.want(t, crowdedFlushes...)
 		time.Sleep(testDelay)
-		r.want(t, flushed{6 * testDelay, []int{1, 2}})
+		r.want(t, append(crowdedFlushes, flushed{21 * testDelay, []int{4, 5}})...)
+	})
+}
+
+func TestACrowdThatIsOverHoldsUpOneItem(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, r := crowded(t, testDelay)
+		defer b.Close()
+		time.Sleep(30 * testDelay)
+		add(t, b, 5)
+		synctest.Wait()
+		r.want(t, append(crowdedFlushes, flushed{21 * testDelay, []int{4}}, flushed{45 * testDelay, []int{5}})...)
+	})
+}
+
+func TestFullBatchIsFlushedAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, r := crowded(t, time.Hour)
+		defer b.Close()
 		time.Sleep(10 * testDelay)
-		r.want(t, flushed{6 * testDelay, []int{1, 2}})
+		add(t, b, 5)
+		synctest.Wait()
+		r.want(t, crowdedFlushes...)
+		add(t, b, 6)
+		synctest.Wait()
+		r.want(t, append(crowdedFlushes, flushed{25 * testDelay, []int{4, 5, 6}})...)
 	})
 }
 
 func TestItemsDuringAFlushMakeTheNextBatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRecorder(10 * testDelay)
-		b := New(testSize, testDelay, r.flush)
-		add(t, b, 1, 2, 3)
-		synctest.Wait() // the first flush runs
-		add(t, b, 4, 5, 6, 7)
-		time.Sleep(15 * testDelay) // the second one too, full when it began
-		add(t, b, 8)
-		time.Sleep(30 * testDelay) // the third one, after its delay
-		b.Close()
-		r.want(t,
-			flushed{0, []int{1, 2, 3}},
-			flushed{10 * testDelay, []int{4, 5, 6, 7}},
-			flushed{21 * testDelay, []int{8}})
+		b, r := crowded(t, time.Hour)
+		defer b.Close()
+		add(t, b, 5, 6, 7)
+		time.Sleep(10 * testDelay)
+		r.want(t, append(crowdedFlushes, flushed{20 * testDelay, []int{4, 5, 6, 7}})...)
 	})
 }
 
 func TestCloseFlushesWhatIsThere(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRecorder(10 * testDelay)
-		b := New(testSize, time.Hour, r.flush)
-		add(t, b, 1, 2)
+		b, r := crowded(t, time.Hour)
+		time.Sleep(10 * testDelay) // 4 waits
 		b.Close()
-		r.want(t, flushed{0, []int{1, 2}})
-		if got := time.Since(r.start); got != 10*testDelay {
+		r.want(t, append(crowdedFlushes, flushed{25 * testDelay, []int{4}})...)
+		if got := time.Since(r.start); got != 35*testDelay {
 			t.Errorf("Close returned after %v; the flush takes %v", got, 10*testDelay)
 		}
-		if b.Add(3) {
+		if b.Add(5) {
 			t.Error("Add after Close took the item")
 		}
 		b.Close()
-		r.want(t, flushed{0, []int{1, 2}})
+		r.want(t, append(crowdedFlushes, flushed{25 * testDelay, []int{4}})...)
 	})
 }
 
 func TestCloseOfAnEmptyBatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRecorder(0)
-		b := New(testSize, testDelay, r.flush)
+		b := New(testSize, testCrowd, testDelay, r.flush)
 		b.Close()
 		r.want(t)
 	})
@@ -150,16 +177,16 @@ func TestCloseOfAnEmptyBatch(t *testing.T) {
 func TestCloseWaitsForARunningFlushAndForWhatCameMeanwhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRecorder(10 * testDelay)
-		b := New(testSize, time.Hour, r.flush)
-		add(t, b, 1, 2, 3)
+		b := New(testSize, testCrowd, time.Hour, r.flush)
+		add(t, b, 1)
 		synctest.Wait()
-		add(t, b, 4)
+		add(t, b, 2)
 		var closers sync.WaitGroup
 		for range 3 {
 			closers.Go(b.Close)
 		}
 		closers.Wait()
-		r.want(t, flushed{0, []int{1, 2, 3}}, flushed{10 * testDelay, []int{4}})
+		r.want(t, flushed{0, []int{1}}, flushed{10 * testDelay, []int{2}})
 	})
 }
 
@@ -168,7 +195,7 @@ func TestConcurrentAddersLoseNothing(t *testing.T) {
 	t.Parallel()
 	const adders, each = 8, 2000
 	var got [adders][]int // written by one flush at a time, read after Close
-	b := New(64, 100*time.Microsecond, func(items [][2]int) {
+	b := New(64, 8, 100*time.Microsecond, func(items [][2]int) {
 		for _, item := range items {
 			got[item[0]] = append(got[item[0]], item[1])
 		}

@@ -2,6 +2,7 @@
 package jsnumber
 
 import (
+	"encoding/json"
 	"math"
 	"strconv"
 	"strings"
@@ -23,14 +24,14 @@ func Parse(text string) (n int64, ok bool) {
 	return n, true
 }
 
-// ParseJSON reads a number of JSON: 3e1 is 30. JavaScript makes a float of it first, and then reads the text of that: so 1e21 is 1.
-func ParseJSON(text string) (n int64, ok bool) {
-	f, err := strconv.ParseFloat(text, 64)
+// FromJSON is Parse for a number in a JSON text: JavaScript reads it first, and what it makes of 3e1 is "30".
+func FromJSON(number json.Number) (n int64, ok bool) {
+	f, err := number.Float64()
 	if err != nil {
-		return 0, false // too large, which is Infinity there
+		return 0, false // beyond all numbers, "Infinity" there
 	}
 	format := byte('f')
-	if size := math.Abs(f); size >= 1e21 || size < 1e-6 && size > 0 {
+	if size := math.Abs(f); size >= 1e21 || size < 1e-6 {
 		format = 'e'
 	}
 	return Parse(strconv.FormatFloat(f, format, -1, 64))

@@ -6,6 +6,7 @@ import (
 	"crypto/tls"
 	"net"
 	"sync"
+	"time"
 
 	"github.com/redis/rueidis"
 )
@@ -21,12 +22,14 @@ type Connections struct {
 
 	mu   sync.Mutex
 	open map[*connection]struct{}
+	cut  time.Time // when CutOthers last did
 }
 
 // connection is one of them.
 type connection struct {
 	net.Conn
-	of *Connections
+	of   *Connections
+	addr string // as it was dialled
 }
 
 // New returns an account of connections that has none yet.
@@ -49,7 +52,7 @@ func (c *Connections) Keeping(dial Dial) Dial {
 		if err != nil {
 			return nil, err
 		}
-		return c.keep(conn)
+		return c.keep(conn, addr)
 	}
 }
 
@@ -61,14 +64,14 @@ func dialTCP(ctx context.Context, addr string, dialer *net.Dialer, config *tls.C
 	return secure.DialContext(ctx, "tcp", addr)
 }
 
-func (c *Connections) keep(conn net.Conn) (net.Conn, error) {
+func (c *Connections) keep(conn net.Conn, addr string) (net.Conn, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.ctx.Err() != nil {
 		_ = conn.Close()
 		return nil, rueidis.ErrClosing
 	}
-	kept := &connection{Conn: conn, of: c}
+	kept := &connection{Conn: conn, of: c, addr: addr}
 	c.open[kept] = struct{}{}
 	return kept, nil
 }
@@ -79,6 +82,22 @@ func (c *connection) Close() error {
 	delete(c.of.open, c)
 	c.of.mu.Unlock()
 	return c.Conn.Close()
+}
+
+// CutOthers cuts the connections that lead anywhere but to addr, and does nothing if it just did, less than pause ago: what is made anew takes a
+// while.
+func (c *Connections) CutOthers(addr string, pause time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if time.Since(c.cut) < pause {
+		return
+	}
+	c.cut = time.Now()
+	for conn := range c.open {
+		if conn.addr != addr {
+			_ = conn.Conn.Close()
+		}
+	}
 }
 
 // Refuse lets no more connections be made, also by dials that are under way. Those that there are stay.

@@ -15,19 +15,23 @@ import (
 // come from Redis, and for nil. Errors that were wrapped are looked into.
 func Code(err error) string {
 	text := answer(err)
-	if strings.Contains(text, deniedInScript) {
+	if DeniedInScript(err) {
 		return "NOPERM"
 	}
-	code, _, _ := strings.Cut(text, " ")
+	code, _, _ := strings.Cut(strings.TrimPrefix(text, "-"), " ") // 6.2 has a dash before what it refuses in a script
 	if code != strings.ToUpper(code) {
 		return "ERR" // rueidis takes it off
 	}
 	return code
 }
 
-// DeniedInScript reports that a script was ended because the user may not run one of its commands, or not on that key. Redis names
-// neither of them.
-func DeniedInScript(err error) bool { return strings.Contains(answer(err), deniedInScript) }
+// DeniedInScript reports that a script was ended because the user may not run one of its commands, or not on that key, which
+// Redis does not name.
+func DeniedInScript(err error) bool {
+	text := answer(err)
+	return strings.Contains(text, "executing the script can't") || // before 7.2
+		strings.Contains(text, "ACL failure in script") // without a code; some say NOPERM before it
+}
 
 // answer is what Redis said, or "".
 func answer(err error) string {
@@ -38,12 +42,9 @@ func answer(err error) string {
 	return Readable(said.Error())
 }
 
-// deniedInScript is what Redis says before 7.2. Later ones begin with NOPERM and name the command or the key.
-const deniedInScript = "executing the script can't"
-
 // scriptPlace is where in a script something went wrong, as Redis 7 says after an error, and Redis 6.2 before it.
 var scriptPlace = regexp.MustCompile(`,? script: [0-9a-f]+, on @user_script:\d+\.?` +
-	`|(?:Error running script \(call to f_[0-9a-f]+\): )?(?:@user_script: ?\d+: )+`)
+	`|(?:Error running script \(call to f_[0-9a-f]+\): )?(?:@user_script: ?\d+: )+-?`)
 
 // Readable takes out of a text what Redis says of the place in a script where something went wrong, which tells nobody anything.
 func Readable(text string) string {

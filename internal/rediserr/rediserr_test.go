@@ -12,7 +12,7 @@ import (
 
 func answered(text string) error { return mock.Result(mock.RedisError(text)).Error() }
 
-// Texts as Redis 6.2.16, 7.0.15 and 7.2 send them.
+// Texts as Redis 6.2.16, 7.0.15, 7.2.6 and 8.0 send them.
 func TestRedisErrorsAreKnownByTheirCode(t *testing.T) {
 	t.Parallel()
 	const sha = "189dff53ec6d44d092cca623ec62a70a1bf53fc4"
@@ -41,8 +41,15 @@ func TestRedisErrorsAreKnownByTheirCode(t *testing.T) {
 			"NOPERM", "The user executing the script can't access at least one of the keys mentioned in the command arguments ", true,
 		},
 		"NOPERM ACL failure in script: User looker has no permissions to run the 'zcard' command script: " + sha + ", on @user_script:1.": {
-			"NOPERM", "NOPERM ACL failure in script: User looker has no permissions to run the 'zcard' command", false,
+			"NOPERM", "NOPERM ACL failure in script: User looker has no permissions to run the 'zcard' command", true,
 		},
+		"ERR ACL failure in script: User looker has no permissions to run the 'zcard' command script: " + sha + ", on @user_script:1.": {
+			"NOPERM", "ACL failure in script: User looker has no permissions to run the 'zcard' command", true,
+		},
+		"ERR Error running script (call to f_" + sha + "): @user_script:14: @user_script: 14: -OOM command not allowed": {
+			"OOM", "OOM command not allowed", false,
+		},
+		"-OOM command not allowed": {"OOM", "-OOM command not allowed", false},
 		"NOPERM this user has no permissions to run the 'xinfo' command or its subcommand": {
 			"NOPERM", "NOPERM this user has no permissions to run the 'xinfo' command or its subcommand", false,
 		},

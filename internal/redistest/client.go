@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -99,6 +100,22 @@ func Dial(tb testing.TB, url string) rueidis.Client {
 	}
 	tb.Cleanup(client.Close)
 	return client
+}
+
+// Major is the first part of a server's version. Valkey says that of the Redis whose place it takes.
+func Major(tb testing.TB, client rueidis.Client) int {
+	tb.Helper()
+	about, err := client.Do(context.Background(), client.B().Info().Section("server").Build()).ToString()
+	if err != nil {
+		tb.Fatalf("redistest: INFO: %v", err)
+	}
+	_, version, _ := strings.Cut(about, "redis_version:")
+	major, _, _ := strings.Cut(version, ".")
+	n, err := strconv.Atoi(major)
+	if err != nil {
+		tb.Fatalf("redistest: the server says its version is %.20q", version)
+	}
+	return n
 }
 
 // Open is Dial without a test: the caller has to close the client. Client-side caching is off.

@@ -38,6 +38,8 @@ type Options struct {
 	Args []string
 	// Dir is where the server works and keeps its data. Empty: a temporary directory, removed by Close.
 	Dir string
+	// File is a configuration file, read before Args. Redis writes to that of a Sentinel ({"--sentinel"}).
+	File string
 }
 
 // Server is a Redis server of one's own, on a port of 127.0.0.1 that it keeps over restarts. Its methods may be called
@@ -45,6 +47,7 @@ type Options struct {
 type Server struct {
 	tb      testing.TB // nil without a test
 	start   func(args []string, dir, logPath string) (process, error)
+	file    string
 	args    []string
 	dir     string
 	tempDir bool
@@ -81,7 +84,7 @@ func NewServer(opts Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{start: start, args: serverArgs(opts), dir: opts.Dir}
+	s := &Server{start: start, file: opts.File, args: serverArgs(opts), dir: opts.Dir}
 	if s.dir == "" {
 		if s.dir, err = os.MkdirTemp("", "xstreamq-redis-"); err != nil {
 			return nil, fmt.Errorf("redistest: create a directory for the server: %w", err)
@@ -131,6 +134,9 @@ func serverArgs(opts Options) []string {
 func (s *Server) launch() error {
 	logged := s.logSize()
 	args := append([]string{"--port", strconv.Itoa(s.port), "--dir", s.dir}, s.args...)
+	if s.file != "" {
+		args = append([]string{s.file}, args...) // it has to be the first
+	}
 	proc, err := s.start(args, s.dir, s.logPath())
 	if err != nil {
 		return err

@@ -96,7 +96,7 @@ func parseJSON(raw []byte) (map[string]any, error) {
 // number is a field of the body, or of the query where the body has none. One that is no number is far out of range, so that the
 // client refuses it in its turn.
 func (in *input) number(name string) (n int64, given bool) {
-	ok := false
+	var ok bool
 	switch v := in.body[name].(type) {
 	case nil:
 		if !in.query.Has(name) {
@@ -106,7 +106,7 @@ func (in *input) number(name string) (n int64, given bool) {
 	case string:
 		n, ok = jsnumber.Parse(v)
 	case json.Number:
-		n, ok = jsnumber.ParseJSON(v.String())
+		n, ok = jsnumber.FromJSON(v)
 	}
 	if !ok {
 		return -1 << 40, true

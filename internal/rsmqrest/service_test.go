@@ -48,6 +48,9 @@ func TestEveryRouteAndError(t *testing.T) {
 	if got := a.want(ok, "", "setQueue", request{path: queue("q"), body: fields{"vt": 9}}); fmt.Sprint(got["vt"]) != "9" {
 		t.Errorf("attributes: %v", got)
 	}
+	if got := a.want(ok, "", "setQueue", request{path: queue("q"), body: `{"vt": 9e1}`}); fmt.Sprint(got["vt"]) != "90" {
+		t.Errorf("attributes: %v", got)
+	}
 	a.want(http.StatusBadRequest, "noAttributeSupplied", "setQueue", request{path: queue("q")})
 	a.want(http.StatusNotFound, "queueNotFound", "setQueue", request{path: queue("nope"), body: fields{"vt": 1}})
 
