@@ -66,6 +66,6 @@ func (c *Client) heed(err error) {
 		return
 	}
 	if master := c.master(); master != "" {
-		c.conns.cutOthers(master)
+		c.conns.CutOthers(master, askEvery)
 	}
 }

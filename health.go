@@ -12,6 +12,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/xstreamq/xstreamq/internal/keys"
+	"github.com/xstreamq/xstreamq/internal/redisconn"
 	"github.com/xstreamq/xstreamq/internal/service"
 )
 
@@ -83,7 +84,7 @@ func (c *Client) Health(ctx context.Context) Health {
 // writable sends a write that can change nothing: XADD to a key that never exists, without creating it. A replica, a full
 // server, and one that cannot persist all refuse it.
 func (c *Client) writable(ctx context.Context) error {
-	ctx, cancel := withBound(ctx, healthTimeout)
+	ctx, cancel := redisconn.Bound(ctx, healthTimeout)
 	defer cancel()
 	cmd := c.redis.B().Xadd().Key(keys.Health(c.cfg.KeyPrefix)).Nomkstream().Id("*").FieldValue().FieldValue("h", "1").Build()
 	// A command that waits for a dial which another one began does not notice the end of its own context.

@@ -9,35 +9,13 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/xstreamq/xstreamq/internal/keys"
+	"github.com/xstreamq/xstreamq/internal/redisconn"
 	"github.com/xstreamq/xstreamq/internal/rediserr"
 )
 
-// bounded makes one call to Redis and returns by the end of ctx, or within 5s when it has no deadline: also while the call
-// waits for a dial that another one began, which does not notice the end of its own context. call may still run then.
+// bounded is redisconn.Call with the limit of a command.
 func bounded[T any](ctx context.Context, call func(context.Context) (T, error)) (T, error) {
-	ctx, cancel := withBound(ctx, commandTimeout)
-	type answer struct {
-		value T
-		err   error
-	}
-	answered := make(chan answer, 1)
-	go func() {
-		defer cancel()
-		v, err := call(ctx)
-		answered <- answer{v, err}
-	}()
-	select {
-	case a := <-answered:
-		return a.value, a.err
-	case <-ctx.Done():
-		select {
-		case a := <-answered:
-			return a.value, a.err
-		default:
-		}
-		var none T
-		return none, fmt.Errorf("no answer of Redis: %w", context.Cause(ctx))
-	}
+	return redisconn.Call(ctx, commandTimeout, call)
 }
 
 // checkNames refuses names that may not go into a key.

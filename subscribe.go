@@ -11,6 +11,7 @@ import (
 
 	"github.com/xstreamq/xstreamq/internal/batch"
 	"github.com/xstreamq/xstreamq/internal/keys"
+	"github.com/xstreamq/xstreamq/internal/redisconn"
 	"github.com/xstreamq/xstreamq/internal/service"
 	"github.com/xstreamq/xstreamq/internal/wire"
 )
@@ -65,7 +66,7 @@ func (s *Subscription) Unsubscribe(ctx context.Context) error {
 
 func (s *Subscription) unsubscribe(ctx context.Context) error {
 	c := s.s.client
-	ctx, cancel := withBound(ctx, c.cfg.DrainTimeout)
+	ctx, cancel := redisconn.Bound(ctx, c.cfg.DrainTimeout)
 	defer cancel()
 	err := s.s.stop(ctx)
 	c.remove(s.s)

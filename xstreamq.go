@@ -12,6 +12,7 @@ import (
 
 	"github.com/redis/rueidis"
 
+	"github.com/xstreamq/xstreamq/internal/redisconn"
 	"github.com/xstreamq/xstreamq/internal/redisurl"
 )
 
@@ -30,7 +31,7 @@ const (
 // between Start and Stop. All methods are safe for concurrent use.
 type Client struct {
 	redis rueidis.Client
-	conns *connections // of redis if Open made it, else nil
+	conns *redisconn.Connections // of redis if Open made it, else nil
 	cfg   Config
 	log   *limitedLog
 	bound *deadlines
@@ -101,14 +102,14 @@ func connect(opts rueidis.ClientOption, cfg Config) (*Client, error) {
 	// rueidis has these defaults for servers alone, and would wait for a sentinel that is frozen for ever.
 	opts.Sentinel.Dialer.Timeout = cmp.Or(opts.Sentinel.Dialer.Timeout, rueidis.DefaultDialTimeout)
 	opts.Sentinel.Dialer.KeepAlive = cmp.Or(opts.Sentinel.Dialer.KeepAlive, rueidis.DefaultTCPKeepAlive)
-	conns := newConnections()
-	opts.DialCtxFn = conns.keeping(dialOf(&opts))
+	conns := redisconn.New()
+	opts.DialCtxFn = conns.Keeping(dialOf(&opts))
 	rc, err := rueidis.NewClient(opts)
 	if err != nil {
 		if rc != nil {
 			rc.Close()
 		}
-		conns.close()
+		conns.Close()
 		return nil, fmt.Errorf("xstreamq: cannot connect to %v: %w", opts.InitAddress, err)
 	}
 	c := newClient(rc, cfg)
@@ -146,7 +147,7 @@ func newClient(rc rueidis.Client, cfg Config) *Client {
 // The end of ctx afterwards stops nothing: call Stop, or use Run. Handlers see the values of ctx.
 func (c *Client) Start(ctx context.Context) error {
 	base := context.WithoutCancel(ctx)
-	ctx, cancel := withBound(ctx, startTimeout)
+	ctx, cancel := redisconn.Bound(ctx, startTimeout)
 	defer cancel()
 	c.mu.Lock()
 	switch c.state {
@@ -195,14 +196,6 @@ func prepareAll(ctx context.Context, subs []*subscription) error {
 	return nil
 }
 
-// withBound gives a context without a deadline one.
-func withBound(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
-	if _, ok := ctx.Deadline(); ok {
-		return context.WithCancel(ctx)
-	}
-	return context.WithTimeout(ctx, d)
-}
-
 // Run starts, waits for the end of ctx, and stops within Config.DrainTimeout. It returns when every handler has returned,
 // or with a *DrainError. The end of ctx itself is no error.
 func (c *Client) Run(ctx context.Context) error {
@@ -236,7 +229,7 @@ func (c *Client) Stop(ctx context.Context) error {
 		}
 		return nil
 	}
-	ctx, cancel := withBound(ctx, c.cfg.DrainTimeout)
+	ctx, cancel := redisconn.Bound(ctx, c.cfg.DrainTimeout)
 	defer cancel()
 	if c.beginStop(ctx, func() {}) {
 		<-c.stopped // it ends by itself: by the end of ctx and CancelGrace
@@ -310,10 +303,10 @@ func (c *Client) Close() error {
 			return
 		}
 		c.closed.Store(true)
-		cut := time.AfterFunc(closeTimeout, c.conns.close)
+		cut := time.AfterFunc(closeTimeout, c.conns.Close)
 		defer cut.Stop()
 		c.redis.Close()
-		c.conns.close()
+		c.conns.Close()
 	})
 	return err
 }

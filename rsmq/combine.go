@@ -132,9 +132,7 @@ func (b *combiner[K, T, R]) serveAll(key K, page []*ticket[T, R]) []outcome[R] {
 	until := time.Now().Add(commandTimeout) // for a late message to be given back
 	for i, t := range page {
 		items[i] = t.item
-		if t.until.After(until) {
-			until = t.until
-		}
+		until = later(until, t.until)
 	}
 	ctx, cancel := context.WithDeadline(context.Background(), until)
 	defer cancel()

@@ -7,11 +7,13 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/redis/rueidis"
 
 	"github.com/xstreamq/xstreamq/internal/redistest"
 )
@@ -269,22 +271,95 @@ func TestLargeBodiesForMany(t *testing.T) {
 	}
 }
 
-// A message for a caller that does not wait any more is given back.
+// Messages for a caller that does not wait any more are given back, in their order.
 func TestReceiveGivesBack(t *testing.T) {
+	t.Parallel()
+	for name, receive := range map[string]func(context.Context, *Client, ReceiveOptions) error{
+		"one": func(ctx context.Context, c *Client, o ReceiveOptions) error {
+			_, _, err := c.ReceiveMessage(ctx, "q", o)
+			return err
+		},
+		"several": func(ctx context.Context, c *Client, o ReceiveOptions) error {
+			_, err := c.ReceiveMessages(ctx, "q", 2, o)
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			proxy := redistest.NewProxy(t, redistest.URL(t))
+			c := opened(t, proxy.URL(), Config{Namespace: redistest.Prefix(t)})
+			create(t, c, "q", QueueOptions{})
+			ids := send(t, c, "q", "a")
+			if name == "several" {
+				ids = append(ids, send(t, c, "q", "b")...)
+			}
+			proxy.BlackHole()
+			ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+			defer cancel()
+			if err := receive(ctx, c, ReceiveOptions{VisibilityTimeout: Seconds(3600)}); !errors.Is(err, ErrUncertain) {
+				t.Error(err)
+			}
+			proxy.Pass()
+			redistest.WaitFor(t, 10*time.Second, "the messages to come back", func() bool {
+				a := attributes(t, c, "q")
+				return a.Received == int64(len(ids)) && a.Visible == a.Received
+			})
+			ms, err := c.PopMessages(t.Context(), "q", 10)
+			if err != nil || len(ms) != len(ids) || ms[0].ID != ids[0] {
+				t.Errorf("%+v, %v", ms, err)
+			}
+		})
+	}
+}
+
+// A connection whose server is silent is given up, and what waits for it fails, although a caller is patient.
+func TestSilentConnectionIsGivenUp(t *testing.T) {
 	t.Parallel()
 	proxy := redistest.NewProxy(t, redistest.URL(t))
 	c := opened(t, proxy.URL(), Config{Namespace: redistest.Prefix(t)})
 	create(t, c, "q", QueueOptions{})
-	send(t, c, "q", "a")
 	proxy.BlackHole()
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	if _, _, err := c.ReceiveMessage(ctx, "q", ReceiveOptions{VisibilityTimeout: Seconds(3600)}); !errors.Is(err, ErrUncertain) {
+	began := time.Now()
+	if _, err := c.SendMessage(ctx, "q", "m", SendOptions{}); !errors.Is(err, ErrUncertain) || errors.Is(err, context.DeadlineExceeded) {
 		t.Error(err)
 	}
-	proxy.Pass()
-	redistest.WaitFor(t, 10*time.Second, "the message to come back", func() bool {
-		a := attributes(t, c, "q")
-		return a.Received == 1 && a.Visible == 1
-	})
+	if took := time.Since(began); took > 9*time.Second {
+		t.Errorf("it took %s", took)
+	}
+}
+
+// countingClient counts the calls.
+type countingClient struct {
+	rueidis.Client
+	calls atomic.Int32
+}
+
+func (c *countingClient) Do(ctx context.Context, cmd rueidis.Completed) rueidis.RedisResult {
+	c.calls.Add(1)
+	return c.Client.Do(ctx, cmd)
+}
+
+// Few calls find a bad body among many.
+func TestBadBodyCostsFewCalls(t *testing.T) {
+	t.Parallel()
+	c := fresh(t, Config{})
+	create(t, c, "q", QueueOptions{MaxSize: Size(1024)})
+	send(t, c, "q", "the server knows the script now")
+	counted := &countingClient{Client: c.redis}
+	c.redis = counted
+	bodies := slices.Repeat([]string{"m"}, sendMost)
+	bodies[61] = strings.Repeat("x", 1025)
+	for i, o := range c.serveSends(t.Context(), queueTime{"q", asQueueSays}, bodies) {
+		if bad := i == 61; errors.Is(o.err, ErrMessageTooLong) != bad || (o.value == "") != bad {
+			t.Errorf("%d: %+v", i, o)
+		}
+	}
+	if n := counted.calls.Load(); n > 20 {
+		t.Errorf("%d calls", n)
+	}
+	if a := attributes(t, c, "q"); a.Sent != sendMost {
+		t.Errorf("%+v", a)
+	}
 }

@@ -22,6 +22,7 @@ func operations(ctx context.Context, c *Client, id string) map[string]func() err
 		"send":       func() error { _, err := c.SendMessage(ctx, "q", "m", SendOptions{}); return err },
 		"receive":    func() error { _, _, err := c.ReceiveMessage(ctx, "q", ReceiveOptions{}); return err },
 		"pop":        func() error { _, _, err := c.PopMessage(ctx, "q"); return err },
+		"purge":      func() error { _, err := c.PurgeMessages(ctx, "q", 1); return err },
 		"delete":     func() error { _, err := c.DeleteMessage(ctx, "q", id); return err },
 		"extend":     func() error { _, err := c.ChangeMessageVisibility(ctx, "q", id, time.Second); return err },
 		"list":       func() error { _, err := c.ListQueues(ctx); return err },
@@ -39,8 +40,8 @@ func TestWrongTypes(t *testing.T) {
 		key  string
 		hits []string
 	}{
-		{k.Hash, []string{"create", "attributes", "set", "send", "receive", "pop", "delete", "extend"}},
-		{k.Messages, []string{"attributes", "set", "send", "receive", "pop", "delete", "extend"}},
+		{k.Hash, []string{"create", "attributes", "set", "send", "receive", "pop", "delete", "purge", "extend"}},
+		{k.Messages, []string{"attributes", "set", "send", "receive", "pop", "delete", "purge", "extend"}},
 		{k.Queues, []string{"create", "drop", "list"}},
 	} {
 		for _, name := range test.hits {
@@ -183,7 +184,7 @@ func TestScriptFlush(t *testing.T) {
 	server := redistest.Start(t, redistest.Options{})
 	c := over(t, redistest.Dial(t, server.URL()), Config{})
 	for range 3 {
-		for _, name := range []string{"create", "send", "receive", "extend", "pop", "attributes", "set", "delete", "drop"} {
+		for _, name := range []string{"create", "send", "receive", "extend", "pop", "attributes", "set", "delete", "purge", "drop"} {
 			if err := operations(t.Context(), c, someID)[name](); err != nil {
 				t.Errorf("%s: %v", name, err)
 			}

@@ -569,6 +569,49 @@ func runPop(ctx context.Context, c rueidis.Client, k keySet, a popArgs) rueidis.
 	return popScript.Exec(ctx, c, []string{k.Hash, k.Messages}, []string{a.Clock, strconv.FormatInt(a.Count, 10)})
 }
 
+// purgeSHA is the SHA1 of purgeSource, by which a server knows the script.
+const purgeSHA = "707ec2b4be545fb0f806498a1c39fdfdea34d1f3"
+
+// purgeSource is lua/purge.lua with its includes, without comments.
+const purgeSource = `local hash, set = KEYS[1], KEYS[2]
+local queue = redis.call('HMGET', hash, 'vt', 'delay', 'maxsize')
+if not (queue[1] and queue[2] and queue[3]) then
+  return -1
+end
+local ids = redis.call('ZRANGE', set, 0, ARGV[1] - 1)
+for i = 1, #ids do
+  local id = ids[i]
+  redis.call('HDEL', hash, id, id .. ':rc', id .. ':fr')
+  redis.call('ZREM', set, id)
+end
+return #ids
+`
+
+// purgeScript sends purgeSHA, and the source to a server that does not know it.
+// The client does not send it again by itself: when the connection breaks
+// before the reply comes, it has run once or not at all, and the error leaves
+// open which.
+var purgeScript = rueidis.NewLuaScript(purgeSource)
+
+// purgeArgs are the arguments of runPurge.
+type purgeArgs struct {
+	// How many at most.
+	Count int64
+}
+
+// runPurge deletes the first messages of a queue, whatever their ids and
+// whoever holds them.
+//
+// Keys:
+//   - Hash: the queue's attributes and bodies
+//   - Messages: zset of message ids
+//
+// Replies:
+//   - how many there were; -1 = there is no such queue
+func runPurge(ctx context.Context, c rueidis.Client, k keySet, a purgeArgs) rueidis.RedisResult {
+	return purgeScript.Exec(ctx, c, []string{k.Hash, k.Messages}, []string{strconv.FormatInt(a.Count, 10)})
+}
+
 // receiveSHA is the SHA1 of receiveSource, by which a server knows the script.
 const receiveSHA = "146ca1a83dbb461e42b8b9a827d6a30f597d134f"
 

@@ -70,6 +70,24 @@ func (c *Client) deletePage(ctx context.Context, queue string, ids []string) ([]
 	return found, err
 }
 
+// PurgeMessages deletes up to most messages of a queue, 1 to 1,000, in one step and the next ones first: hidden ones too, and those with an id or
+// without a body that no other call can delete. It returns how many there were; less than most says that no more are left.
+func (c *Client) PurgeMessages(ctx context.Context, queue string, most int) (int, error) {
+	if err := firstOf(checkQueue(queue), checkMost(most)); err != nil {
+		return 0, err
+	}
+	n, err := call(ctx, c, func(ctx context.Context) (int64, error) {
+		return runPurge(ctx, c.redis, c.keys(queue), purgeArgs{Count: int64(most)}).AsInt64()
+	})
+	switch {
+	case err != nil:
+		return 0, failed("purge", queue, err, true)
+	case n < 0:
+		return 0, ErrQueueNotFound
+	}
+	return int(n), nil
+}
+
 // ChangeMessageVisibility makes a message visible d from now, to the millisecond, whether it is hidden or not and whoever holds it. It reports whether
 // there is such a message.
 func (c *Client) ChangeMessageVisibility(ctx context.Context, queue, id string, d time.Duration) (bool, error) {

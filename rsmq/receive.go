@@ -9,6 +9,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/xstreamq/xstreamq/internal/jsnumber"
+	"github.com/xstreamq/xstreamq/internal/redisconn"
 )
 
 // Message is a delivered message.
@@ -60,7 +61,7 @@ func (c *Client) ReceiveMessages(ctx context.Context, queue string, most int, o 
 		return nil, err
 	}
 	ms, err := poll(ctx, o.Wait, func() ([]Message, time.Duration, error) {
-		return c.receive(ctx, queueTime{queue, span(o.VisibilityTimeout)}, most)
+		return c.receiveFor(ctx, queueTime{queue, span(o.VisibilityTimeout)}, most)
 	})
 	return ms, failed("receive from", queue, err, true)
 }
@@ -107,7 +108,7 @@ func (c *Client) pop(ctx context.Context, from queueTime, most int) ([]Message, 
 	return readMessages("pop", reply, err)
 }
 
-// delivery is at most one message, and how long it is until one is visible (negative: not known).
+// delivery is what was received, and how long it is until one is visible (negative: not known).
 type delivery struct {
 	ms   []Message
 	next time.Duration
@@ -132,10 +133,49 @@ func serveDeliveries(
 	return out
 }
 
-// giveBack makes a message visible whose caller has gone.
+// receiveFor is receive for a caller who may leave before the answer comes: its messages are given back then.
+func (c *Client) receiveFor(ctx context.Context, from queueTime, most int) ([]Message, time.Duration, error) {
+	if err := c.unsendable(ctx); err != nil {
+		return nil, 0, err
+	}
+	type reply = outcome[delivery]
+	waiting, leave := redisconn.Bound(ctx, commandTimeout)
+	defer leave()
+	answered := make(chan reply) // takes an answer as long as the caller waits
+	until, _ := waiting.Deadline()
+	go func() {
+		late, cancel := context.WithDeadline(context.WithoutCancel(ctx), later(until, time.Now().Add(commandTimeout)))
+		defer cancel()
+		ms, next, err := c.receive(late, from, most)
+		select {
+		case answered <- reply{delivery{ms, next}, err}:
+		case <-waiting.Done():
+			c.giveBack(from, delivery{ms: ms})
+		}
+	}()
+	select {
+	case a := <-answered:
+		return a.value.ms, a.value.next, a.err
+	case <-waiting.Done():
+		return nil, 0, context.Cause(waiting)
+	}
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// giveBack makes messages visible whose caller has gone. Those that it cannot are visible when their time is over.
 func (c *Client) giveBack(from queueTime, d delivery) {
+	ctx, cancel := context.WithTimeout(context.Background(), commandTimeout)
+	defer cancel()
 	for _, m := range d.ms {
-		_, _ = c.hide(context.Background(), from.queue, m.ID, 0) // else it is when its time is over
+		if _, err := c.hide(ctx, from.queue, m.ID, 0); err != nil {
+			return
+		}
 	}
 }
 

@@ -1,6 +1,7 @@
 package rsmq
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/redis/rueidis"
 
+	"github.com/xstreamq/xstreamq/internal/redisconn"
 	"github.com/xstreamq/xstreamq/internal/redisurl"
 )
 
@@ -48,7 +50,8 @@ type Client struct {
 }
 
 // Open connects to the Redis at a URL (redis://, rediss://, unix://) and returns a client that owns the connection. Its errors never show the
-// URL's credentials.
+// URL's credentials. A connection whose server is silent for some 6s is given up, with all calls that wait for it: write_timeout in the query of the
+// URL, by default 5s, sets that.
 func Open(rawURL string, cfg Config) (*Client, error) {
 	opts, err := redisurl.Parse(rawURL)
 	if err != nil {
@@ -57,16 +60,22 @@ func Open(rawURL string, cfg Config) (*Client, error) {
 	opts.DisableCache = true
 	opts.AlwaysPipelining = true // a deadline then ends one command, not the connection that others wait on
 	opts.PipelineMultiplex = -1
+	if opts.ConnWriteTimeout == 0 {
+		opts.ConnWriteTimeout = commandTimeout // all calls wait behind a dead connection; rueidis would find out after 10s
+	}
 	opts.MaxFlushDelay = 20 * time.Microsecond
 	opts.ReadBufferEachConn = 128 << 10
 	opts.WriteBufferEachConn = 128 << 10
+	// rueidis has these defaults for servers alone, and would wait for a sentinel that is frozen for ever.
+	opts.Sentinel.Dialer.Timeout = cmp.Or(opts.Sentinel.Dialer.Timeout, rueidis.DefaultDialTimeout)
+	opts.Sentinel.Dialer.KeepAlive = cmp.Or(opts.Sentinel.Dialer.KeepAlive, rueidis.DefaultTCPKeepAlive)
 	closed, end := context.WithCancel(context.Background())
-	cutting, cut := context.WithCancel(context.Background())
-	opts.DialCtxFn = dialWhile(closed, cutting, opts.DialCtxFn)
+	conns := redisconn.New()
+	opts.DialCtxFn = conns.Keeping(opts.DialCtxFn)
 	rc, err := rueidis.NewClient(opts)
 	if err != nil {
 		end()
-		cut()
+		conns.Close()
 		if rc != nil {
 			rc.Close()
 		}
@@ -74,7 +83,8 @@ func Open(rawURL string, cfg Config) (*Client, error) {
 	}
 	shut := sync.OnceFunc(func() {
 		end()
-		time.AfterFunc(closeTimeout, cut)
+		conns.Refuse()
+		time.AfterFunc(closeTimeout, conns.Close)
 		rc.Close() // that of a cluster only begins it
 	})
 	c, err := New(rc, cfg)

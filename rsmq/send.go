@@ -47,9 +47,9 @@ func (c *Client) serveSends(ctx context.Context, to queueTime, bodies []string) 
 				out = append(out, outcome[string]{value: id})
 			}
 		case len(page) > 1 && (errors.Is(err, ErrMessageTooLong) || errors.Is(err, ErrMessageNotString)):
-			for i := range page {
-				out = append(out, c.serveSends(ctx, to, page[i:i+1])...)
-			}
+			half := len(page) / 2 // few calls find the bad one
+			out = append(out, c.serveSends(ctx, to, page[:half])...)
+			out = append(out, c.serveSends(ctx, to, page[half:])...)
 		default:
 			out = append(out, slices.Repeat([]outcome[string]{{err: err}}, len(page))...)
 		}

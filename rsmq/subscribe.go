@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/redis/rueidis"
+
+	"github.com/xstreamq/xstreamq/internal/redisconn"
 )
 
 // A subscription connects again after retryFirst, then twice as late each time, at most retryMost.
@@ -99,7 +101,7 @@ func (s *subscription) listen(ctx context.Context, rc rueidis.Client) error {
 }
 
 func subscribeTo(ctx context.Context, conn rueidis.DedicatedClient, channel string) error {
-	ctx, cancel := bounded(ctx)
+	ctx, cancel := redisconn.Bound(ctx, commandTimeout)
 	defer cancel()
 	return conn.Do(ctx, conn.B().Subscribe().Channel(channel).Build()).Error()
 }

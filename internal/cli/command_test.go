@@ -23,7 +23,7 @@ func command(t *testing.T, args ...string) *exec.Cmd {
 	}
 	cmd := exec.CommandContext(t.Context(), program, args...)
 	cmd.Dir = t.TempDir()
-	cmd.Env = append(os.Environ(), asCommand+"=1", "XSTREAMQ_URL=redis://127.0.0.1:1")
+	cmd.Env = append(os.Environ(), asCommand+"=1", "XSTREAMQ_URL=redis://127.0.0.1:1", rsmqURLVariable+"=")
 	return cmd
 }
 

@@ -4,7 +4,6 @@ import (
 	"os"
 	"os/exec"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
@@ -33,8 +32,13 @@ func TestRSMQDocumentedTranscript(t *testing.T) {
 		t.Fatalf("%d steps", len(steps))
 	}
 	shell := newDocShell(t)
-	at := slices.IndexFunc(shell.env, func(v string) bool { return strings.HasPrefix(v, urlVariable+"=redis://127.") })
-	service := serveRSMQ(t, strings.TrimPrefix(shell.env[at], urlVariable+"="), "--ns", "rsmq")
+	url := ""
+	for _, v := range shell.env { // the last one counts
+		if after, ok := strings.CutPrefix(v, urlVariable+"="); ok {
+			url = after
+		}
+	}
+	service := serveRSMQ(t, url, "--ns", "rsmq")
 	shell.env = append(shell.env, rsmqURLVariable+"=", "no_proxy=*") // what this machine's environment says is not for this test
 	ids := map[string]string{}                                       // of the document, and what they are here
 	for _, step := range steps {

@@ -85,26 +85,12 @@ func (o *rsmqOptions) purge(ctx context.Context, s rsmqSession, total int) error
 // rsmqPurgePage is how many messages are deleted in one call.
 const rsmqPurgePage = 500
 
-// deleteAll deletes messages from the end of the queue until there is none.
+// deleteAll deletes messages until there is none.
 func (o *rsmqOptions) deleteAll(ctx context.Context, s rsmqSession, progress func(int)) (int, error) {
-	key := o.namespace + ":" + o.queue
-	done := 0
-	for {
-		page := s.redis.B().Zrange().Key(key).Min("0").Max(fmt.Sprint(rsmqPurgePage - 1)).Build()
-		ids, err := s.redis.Do(ctx, page).AsStrSlice()
-		if err != nil {
-			return done, fmt.Errorf("list the messages of %s: %w", key, err)
-		}
-		if len(ids) == 0 {
-			return done, nil
-		}
-		deleted, err := s.DeleteMessages(ctx, o.queue, ids)
-		for _, was := range deleted {
-			if was {
-				done++
-			}
-		}
-		if err != nil {
+	for done := 0; ; {
+		n, err := s.PurgeMessages(ctx, o.queue, rsmqPurgePage)
+		done += n
+		if err != nil || n < rsmqPurgePage {
 			return done, err
 		}
 		progress(done)

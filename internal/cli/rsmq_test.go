@@ -79,6 +79,22 @@ func TestRSMQSendLinesAsTheyCome(t *testing.T) {
 	}
 }
 
+// A purge also deletes what no other command can: a message with a stranger's id, and one without a body.
+func TestRSMQPurgeOfStrangers(t *testing.T) {
+	t.Parallel()
+	m := newMigration(t, rsmq.QueueOptions{})
+	m.fill(t, 1, 3, rsmq.SendOptions{})
+	key := m.ns + ":q"
+	add := m.redis.B().Zadd().Key(key).ScoreMember().ScoreMember(1, "a stranger's").ScoreMember(2, "no body").Build()
+	if err := m.redis.Do(t.Context(), add).Error(); err != nil {
+		t.Fatal(err)
+	}
+	said := output(t, command(t, "rsmq", "purge", "-q", "q", "--yes", "--json", "--ns", m.ns, "--url", redistest.URL(t)))
+	if want := `{"queue":"q","purged":5}`; said != want+"\n" || m.count(t, "ZCARD", key) != 0 {
+		t.Errorf("it says %q, want %q", said, want)
+	}
+}
+
 // Many messages are sent in pages, and purged in pages; a purge that was killed can be run again.
 func TestRSMQPurgeKilled(t *testing.T) {
 	t.Parallel()

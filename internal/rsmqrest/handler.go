@@ -78,7 +78,7 @@ func New(client *rsmq.Client, o Options) http.Handler {
 func (s *service) guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		open := r.URL.Path == "/health" || r.URL.Path == "/openapi.json"
-		if s.opts.Token != "" && !open && !s.knows(r) {
+		if !open && !s.trusts(r) {
 			w.Header().Set("WWW-Authenticate", `Bearer realm="rsmq"`)
 			fail(w, http.StatusUnauthorized, "unauthorized", "A bearer token is required")
 			return
@@ -86,6 +86,9 @@ func (s *service) guard(next http.Handler) http.Handler {
 		next.ServeHTTP(w, r)
 	})
 }
+
+// trusts reports that a request may be answered with anything.
+func (s *service) trusts(r *http.Request) bool { return s.opts.Token == "" || s.knows(r) }
 
 // knows compares the tokens in constant time, whatever their lengths.
 func (s *service) knows(r *http.Request) bool {
@@ -150,7 +153,11 @@ func (s *service) health(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), s.opts.Timeout)
 	defer cancel()
 	if _, err := s.client.ListQueues(ctx); err != nil {
-		write(w, http.StatusServiceUnavailable, map[string]any{"healthy": false, "problem": err.Error()})
+		problem := "Redis cannot be used; a request with the token is told why"
+		if s.trusts(r) { // it may name addresses
+			problem = err.Error()
+		}
+		write(w, http.StatusServiceUnavailable, map[string]any{"healthy": false, "problem": problem})
 		return
 	}
 	write(w, http.StatusOK, map[string]any{"healthy": true})

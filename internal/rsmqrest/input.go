@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/xstreamq/xstreamq/internal/jsnumber"
 	"github.com/xstreamq/xstreamq/rsmq"
@@ -30,7 +31,11 @@ type requestError struct {
 func (e *requestError) Error() string { return e.message }
 
 func (s *service) read(w http.ResponseWriter, r *http.Request) (*input, error) {
-	in := &input{queue: r.PathValue("qname"), id: r.PathValue("id"), query: r.URL.Query()}
+	query, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil {
+		return nil, &requestError{http.StatusBadRequest, "invalidQuery", "The query cannot be read"}
+	}
+	in := &input{queue: r.PathValue("qname"), id: r.PathValue("id"), query: query}
 	if r.Method == http.MethodGet || r.Method == http.MethodHead {
 		return in, nil
 	}
@@ -73,6 +78,9 @@ func parse(contentType string, raw []byte) (map[string]any, error) {
 }
 
 func parseJSON(raw []byte) (map[string]any, error) {
+	if !utf8.Valid(raw) { // it would be decoded to other characters
+		return nil, &requestError{http.StatusBadRequest, "invalidBody", "The body is not valid UTF-8"}
+	}
 	decoder := json.NewDecoder(strings.NewReader(string(raw)))
 	decoder.UseNumber()
 	var fields map[string]any

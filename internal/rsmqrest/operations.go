@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"path"
 
 	"github.com/xstreamq/xstreamq/rsmq"
 )
@@ -93,9 +94,14 @@ func fail(w http.ResponseWriter, status int, name, message string) {
 	write(w, status, rsmq.Error{Name: name, Message: message})
 }
 
-// jsonErrors makes JSON of the mux's own answers: unknown routes and methods.
+// jsonErrors makes JSON of the mux's own answers: unknown routes and methods. A path with empty or dotted parts is unknown; the mux would redirect
+// it.
 func jsonErrors(mux *http.ServeMux) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != path.Clean(r.URL.Path) {
+			notFound(w)
+			return
+		}
 		if _, pattern := mux.Handler(r); pattern != "" {
 			mux.ServeHTTP(w, r)
 			return
@@ -106,8 +112,12 @@ func jsonErrors(mux *http.ServeMux) http.Handler {
 			fail(w, probe.status, "methodNotAllowed", "Cannot "+r.Method+" here; allowed: "+w.Header().Get("Allow"))
 			return
 		}
-		fail(w, http.StatusNotFound, "notFound", "There is nothing here; see /openapi.json")
+		notFound(w)
 	})
+}
+
+func notFound(w http.ResponseWriter) {
+	fail(w, http.StatusNotFound, "notFound", "There is nothing here; see /openapi.json")
 }
 
 // statusOnly keeps the status and the headers of an answer.

@@ -32,7 +32,7 @@ func TestEveryRouteAndError(t *testing.T) {
 	a.want(ok, "", "createQueue", request{path: queue("q"), body: fields{"vt": 20, "delay": "0", "maxsize": -1}})
 	a.want(http.StatusConflict, "queueExists", "createQueue", request{path: queue("q")})
 	a.want(ok, "", "createQueue", request{path: queue("form"), kind: "application/x-www-form-urlencoded", body: "vt=7&maxsize=1024"})
-	for _, bad := range []fields{{"vt": -1}, {"vt": "abc"}, {"delay": 10000000}, {"maxsize": 5}, {"vt": true}, {"maxsize": "1e"}} {
+	for _, bad := range []fields{{"vt": -1}, {"vt": "abc"}, {"delay": 10000000}, {"maxsize": 5}, {"vt": true}, {"maxsize": "1e"}, {"vt": []int{5}}} {
 		a.want(http.StatusBadRequest, "invalidValue", "createQueue", request{path: queue("r"), body: bad})
 	}
 	a.want(http.StatusBadRequest, "invalidFormat", "createQueue", request{path: queue("a b")})
@@ -60,7 +60,7 @@ func TestEveryRouteAndError(t *testing.T) {
 		r := request{path: one("q", unknownID)}
 		r.body = `{"message":"` + strings.Repeat("x", 3000) + `"}`
 		a.want(http.StatusRequestEntityTooLarge, "bodyTooLarge", operation, r)
-		for _, bad := range []string{"{", "[]", "null", `"a"`, `{"a":1} {}`, "\x00", `{"message":"x"`} {
+		for _, bad := range []string{"{", "[]", "null", `"a"`, `{"a":1} {}`, "\x00", `{"message":"x"`, "{\"message\":\"\xff\"}"} {
 			r.body = bad
 			a.want(http.StatusBadRequest, "invalidBody", operation, r)
 		}
@@ -68,6 +68,12 @@ func TestEveryRouteAndError(t *testing.T) {
 		a.want(http.StatusUnsupportedMediaType, "unsupportedType", operation, r)
 		r.body, r.kind = "a=%zz", "application/x-www-form-urlencoded"
 		a.want(http.StatusBadRequest, "invalidBody", operation, r)
+	}
+	// A number of JSON has an exponent, and a text has none.
+	for body, vt := range map[string]string{`{"vt": 3e1}`: "30", `{"vt": "4e1"}`: "4"} {
+		if got := a.want(ok, "", "setQueue", request{path: queue("form"), body: body}); fmt.Sprint(got["vt"]) != vt {
+			t.Errorf("%s: %v", body, got)
+		}
 	}
 	a.want(ok, "", "deleteQueue", request{path: queue("form")})
 	a.want(http.StatusNotFound, "queueNotFound", "deleteQueue", request{path: queue("form")})
@@ -99,7 +105,12 @@ func TestEveryRouteAndError(t *testing.T) {
 			return status == http.StatusServiceUnavailable
 		})
 	}
-	a.want(http.StatusServiceUnavailable, "", "health", request{})
+	for token, told := range map[string]bool{"Bearer " + token: true, "Bearer x": false} {
+		got := a.want(http.StatusServiceUnavailable, "", "health", request{token: token})
+		if strings.Contains(fmt.Sprint(got["problem"]), "127.0.0.1") != told {
+			t.Errorf("told %q: %v", token, got)
+		}
+	}
 	a.do("document", request{})
 	for operation, c := range a.calls {
 		for _, status := range c.statuses {
@@ -173,12 +184,30 @@ func TestOtherRequests(t *testing.T) {
 	for target, want := range map[string]string{
 		"PATCH /messages/q": "405 methodNotAllowed", "DELETE /queues": "405 methodNotAllowed", "GET /": "404 notFound", "GET /message/q": "404 notFound",
 		"POST /messages": "404 notFound", "GET /queues/a/b": "404 notFound",
+		"GET //messages/q": "404 notFound", "POST /messages/q/../q": "404 notFound", "GET /messages/q/": "404 notFound",
 	} {
 		method, path, _ := strings.Cut(target, " ")
 		status, header, answer := a.raw(method, path, nil, request{})
 		code, name, _ := strings.Cut(want, " ")
 		if fmt.Sprint(status) != code || !strings.Contains(string(answer), `"name":"`+name+`"`) || !strings.HasPrefix(header.Get("Content-Type"), "application/json") {
 			t.Errorf("%s: %d %s; want %s", target, status, answer, want)
+		}
+	}
+	if got := a.want(http.StatusOK, "", "receiveMessage", request{path: queue("q")}); fmt.Sprint(got["rc"]) != "1" {
+		t.Errorf("received %v", got)
+	}
+}
+
+// A query that cannot be read is an error: without it the request would be another one.
+func TestMalformedQuery(t *testing.T) {
+	t.Parallel()
+	a := serve(t, redistest.URL(t), Options{})
+	a.want(http.StatusOK, "", "createQueue", request{path: queue("q")})
+	a.want(http.StatusOK, "", "sendMessage", request{path: queue("q"), body: fields{"message": "m"}})
+	for _, query := range []string{"vt=%zz", "vt=1;vt=2"} {
+		status, _, answer := a.raw(http.MethodGet, "/messages/q?"+query, nil, request{})
+		if status != http.StatusBadRequest || !strings.Contains(string(answer), `"name":"invalidQuery"`) {
+			t.Errorf("%s: %d %s", query, status, answer)
 		}
 	}
 	if got := a.want(http.StatusOK, "", "receiveMessage", request{path: queue("q")}); fmt.Sprint(got["rc"]) != "1" {

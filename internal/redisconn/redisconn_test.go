@@ -1,0 +1,97 @@
+package redisconn
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"net"
+	"net/http/httptest"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/redis/rueidis"
+)
+
+// A call ends with its context, or with the limit where that has no deadline, also when what it waits for goes on.
+func TestCallEnds(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		stuck := func(context.Context) (int, error) {
+			<-release
+			return 1, nil
+		}
+		soon, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		for ctx, want := range map[context.Context]time.Duration{soon: time.Second, context.WithoutCancel(soon): 5 * time.Second} {
+			began := time.Now()
+			if _, err := Call(ctx, 5*time.Second, stuck); !errors.Is(err, context.DeadlineExceeded) || time.Since(began) > want {
+				t.Errorf("%v after %s, want %s", err, time.Since(began), want)
+			}
+		}
+		cause := errors.New("enough")
+		ended, end := context.WithCancelCause(t.Context())
+		end(cause)
+		if _, err := Call(ended, time.Second, stuck); !errors.Is(err, cause) {
+			t.Error(err)
+		}
+		close(release)
+		if n, err := Call(t.Context(), time.Second, stuck); n != 1 || err != nil {
+			t.Error(n, err)
+		}
+	})
+}
+
+// Close cuts connections that nobody reads; Refuse ends a dial that is under way, and drops what it makes all the same.
+func TestConnections(t *testing.T) {
+	t.Parallel()
+	ours, theirs := net.Pipe()
+	defer func() { _ = theirs.Close() }()
+	issued := httptest.NewTLSServer(nil) // for its certificate
+	defer issued.Close()
+	secure := tls.Client(ours, &tls.Config{InsecureSkipVerify: true})
+	shaken := make(chan error)
+	go func() {
+		shaken <- tls.Server(theirs, &tls.Config{Certificates: issued.TLS.Certificates, SessionTicketsDisabled: true}).Handshake()
+	}()
+	if err := errors.Join(secure.Handshake(), <-shaken); err != nil {
+		t.Fatal(err)
+	}
+	began := make(chan struct{}, 1)
+	late, other := net.Pipe()
+	defer func() { _ = other.Close() }()
+	dials := map[string]Dial{
+		"made": func(context.Context, string, *net.Dialer, *tls.Config) (net.Conn, error) { return secure, nil },
+		"late": func(ctx context.Context, _ string, _ *net.Dialer, _ *tls.Config) (net.Conn, error) {
+			began <- struct{}{}
+			<-ctx.Done()
+			return late, nil
+		},
+	}
+	c := New()
+	if _, err := c.Keeping(dials["made"])(t.Context(), "", nil, nil); err != nil {
+		t.Fatal(err)
+	}
+	result := make(chan error)
+	go func() {
+		_, err := c.Keeping(dials["late"])(t.Context(), "", nil, nil)
+		result <- err
+	}()
+	<-began
+	c.Refuse()
+	if err := <-result; !errors.Is(err, rueidis.ErrClosing) {
+		t.Errorf("a dial under way: %v", err)
+	}
+	if _, err := late.Write([]byte("x")); err == nil {
+		t.Error("what it made is open")
+	}
+	if len(c.open) != 1 {
+		t.Errorf("%d connections are open", len(c.open))
+	}
+	closed := time.Now()
+	c.Close()
+	if _, err := ours.Write([]byte("x")); err == nil || time.Since(closed) > 4*time.Second {
+		t.Errorf("after %s: %v", time.Since(closed), err)
+	}
+}
