@@ -197,7 +197,7 @@ func TestDocumentedModules(t *testing.T) {
 	}
 	var named []string
 	for _, cell := range docColumn(t, readDoc(t, "README.md"), "part", 1) {
-		for _, match := range regexp.MustCompile("`?([a-z.]+/[a-z0-9/-]+)").FindAllStringSubmatch(cell, -1) {
+		for _, match := range regexp.MustCompile("`?([a-z.]+/[A-Za-z0-9/-]+)").FindAllStringSubmatch(cell, -1) {
 			named = append(named, match[1])
 		}
 	}
