@@ -2,14 +2,15 @@
 
 GO           ?= go
 TESTFLAGS    ?=
-TEST_TIMEOUT ?= 10m
+TEST_TIMEOUT ?= 15m
+FUZZTIME     ?= 30s
 GENERATED    := '*_gen.go' 'docs/cli/*.md'
 
 .DEFAULT_GOAL := help
 
 .PHONY: help
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z\/-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z\/-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
 
 .PHONY: test
 test: ## Run all tests against a real Redis (TESTFLAGS=-short leaves out the long ones)
@@ -29,6 +30,35 @@ lint: ## Run the linters of .golangci.yml (the first run builds them into .bin)
 .PHONY: interop
 interop: ## Run the RSMQ package beside the Node packages on one Redis (needs Node 20 and npm)
 	@GO=$(GO) ./scripts/interop.sh
+
+.PHONY: chaos
+chaos: ## Kill workers for three minutes while messages pass, then hold all that happened against the promises (ARGS='--seed 1')
+	@./scripts/redis.sh
+	$(GO) run ./loadtest chaos --messages 180000 --rate 1000 --workers 4 --kill-interval 400ms --window 500ms $(ARGS)
+
+.PHONY: chaos-large
+chaos-large: ## A million messages with workers killed, again with Dedupe, with Redis killed, and with many failures (about 20 minutes)
+	@./scripts/redis.sh
+	$(GO) run ./loadtest chaos --messages 1000000 --rate 5000 --workers 6 $(ARGS)
+	$(GO) run ./loadtest chaos --messages 1000000 --rate 5000 --workers 6 --dedupe $(ARGS)
+	$(GO) run ./loadtest chaos --messages 1000000 --rate 5000 --workers 6 --redis-faults 10s $(ARGS)
+	$(GO) run ./loadtest chaos --messages 200000 --rate 3000 --workers 6 --failure-rate 0.25 --max-retries 3 $(ARGS)
+	$(GO) run ./loadtest chaos --messages 200000 --rate 3000 --workers 6 --failure-rate 0 --max-retries 1 --kill-interval 250ms $(ARGS)
+
+.PHONY: soak
+soak: ## Half an hour of failures, kills and compaction, with an eye on memory (ARGS='--duration 2h')
+	@./scripts/redis.sh
+	$(GO) run ./loadtest soak --duration 30m $(ARGS)
+
+.PHONY: fuzz
+fuzz: ## Fuzz everything that reads what strangers wrote, FUZZTIME=30s each
+	@./scripts/redis.sh
+	@grep -rl --include='*_test.go' '^func Fuzz' . | xargs -n 1 dirname | sort -u | while read -r dir; do \
+		for target in $$(grep -hoE '^func Fuzz[A-Za-z]+' "$$dir"/*_test.go | cut -c 6-); do \
+			echo "$$dir $$target"; \
+			$(GO) test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) "$$dir" || exit 1; \
+		done; \
+	done
 
 .PHONY: bench
 bench: ## Compare the engine with bare rueidis loops, and RSMQ with its Node package where there is Node
