@@ -4,32 +4,12 @@ import (
 	"context"
 	"time"
 
-	"github.com/redis/rueidis"
-
+	"github.com/xstreamq/xstreamq/internal/redisconn"
 	"github.com/xstreamq/xstreamq/internal/service"
 )
 
-const (
-	// followEvery is how often a subscription looks whether its readers talk to the master that the sentinels name.
-	followEvery = 250 * time.Millisecond
-	// askEvery is how often sentinels may be asked anew for the master.
-	askEvery = 5 * time.Second
-)
-
-// master is the address of the server that a Sentinel client takes for the master now. Empty: there is no Sentinel, or it cannot
-// be told from replicas that the client also talks to.
-func (c *Client) master() string {
-	if c.redis.Mode() != rueidis.ClientModeSentinel {
-		return ""
-	}
-	nodes := c.redis.Nodes()
-	for addr := range nodes {
-		if len(nodes) == 1 {
-			return addr
-		}
-	}
-	return ""
-}
+// followEvery is how often a subscription looks whether its readers talk to the master that the sentinels name.
+const followEvery = 250 * time.Millisecond
 
 // newFollower returns the loop that takes the readers off a server that is the master no more. rueidis moves to the new one, but not
 // the connections of readers: one that is frozen answers them nothing, and one that was not told yet goes on to give out messages.
@@ -37,7 +17,7 @@ func (s *subscription) newFollower() *service.Loop {
 	return service.New(service.Options{
 		Name: "follower", Timeout: commandTimeout, OnError: s.loopError("follower"),
 		Step: func(ctx context.Context) (time.Duration, error) {
-			if master := s.client.master(); master != "" {
+			if master := redisconn.Master(s.client.redis); master != "" {
 				for _, l := range s.lanes {
 					l.read.follow(ctx, master)
 				}
@@ -59,13 +39,9 @@ func (r *laneReader) follow(ctx context.Context, master string) {
 	}
 }
 
-// heed looks into an error. When a server says that it is a replica, the news of a failover may have passed a client of Open by, and
-// rueidis asks the sentinels only when it hears of one, or when the connection to a sentinel breaks: so that one is cut.
+// heed looks into an error: a server that is a replica means that the news of a failover may have passed a client of Open by.
 func (c *Client) heed(err error) {
-	if redisCode(err) != "READONLY" || c.conns == nil {
-		return
-	}
-	if master := c.master(); master != "" {
-		c.conns.CutOthers(master, askEvery)
+	if c.conns != nil && redisCode(err) == "READONLY" {
+		c.conns.AskAgain(c.redis)
 	}
 }

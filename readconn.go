@@ -6,12 +6,14 @@ import (
 	"time"
 
 	"github.com/redis/rueidis"
+
+	"github.com/xstreamq/xstreamq/internal/redisconn"
 )
 
 // readConn is a dedicated connection for blocked reads, and the means to wake one.
 type readConn struct {
 	client rueidis.DedicatedClient
-	master string         // what the client took for the master; see master
+	master string         // what the client took for the master
 	known  bool           // id and waker were asked for
 	waker  rueidis.Client // sends CLIENT UNBLOCK to the same node; nil = cannot be had
 	id     int64
@@ -26,7 +28,7 @@ func (r *laneReader) connect() *readConn {
 	if conn != nil {
 		return conn
 	}
-	master := r.s.client.master() // before the other: if it changes in between, the connection is dropped for nothing
+	master := redisconn.Master(r.s.client.redis) // before the other: if it changes in between, the connection is dropped for nothing
 	client, _ := r.s.client.redis.Dedicate()
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -17,7 +17,9 @@ func call[T any](ctx context.Context, c *Client, run func(context.Context) (T, e
 		var none T
 		return none, err
 	}
-	return redisconn.Call(ctx, commandTimeout, run)
+	v, err := redisconn.Call(ctx, commandTimeout, run)
+	c.heed(err)
+	return v, err
 }
 
 // share is call for an operation that may share its call with others.
@@ -26,7 +28,16 @@ func share[K comparable, T, R any](ctx context.Context, c *Client, with *combine
 	if err := c.unsendable(ctx); err != nil {
 		return none, err
 	}
-	return with.do(ctx, key, item)
+	v, err := with.do(ctx, key, item)
+	c.heed(err)
+	return v, err
+}
+
+// heed looks into an error: a server that is a replica means that the news of a failover may have passed a client of Open by.
+func (c *Client) heed(err error) {
+	if c.conns != nil && redisCode(err) == "READONLY" {
+		c.conns.AskAgain(c.redis)
+	}
 }
 
 // unsendable is why nothing can be sent, or nil.

@@ -37,7 +37,8 @@ type Client struct {
 	prefix   string
 	realtime bool
 
-	closed context.Context // ends when Close is called on a client of Open
+	conns  *redisconn.Connections // of Open; nil for New
+	closed context.Context        // ends when Close is called on a client of Open
 	close  func()
 
 	// Single calls, which may share one with others.
@@ -92,7 +93,7 @@ func Open(rawURL string, cfg Config) (*Client, error) {
 		shut()
 		return nil, err
 	}
-	c.closed, c.close = closed, shut
+	c.conns, c.closed, c.close = conns, closed, shut
 	return c, nil
 }
 

@@ -20,9 +20,9 @@ type Connections struct {
 	ctx    context.Context // ends when no more may be made
 	cancel context.CancelFunc
 
-	mu   sync.Mutex
-	open map[*connection]struct{}
-	cut  time.Time // when CutOthers last did
+	mu    sync.Mutex
+	open  map[*connection]struct{}
+	asked time.Time // when AskAgain last did
 }
 
 // connection is one of them.
@@ -82,22 +82,6 @@ func (c *connection) Close() error {
 	delete(c.of.open, c)
 	c.of.mu.Unlock()
 	return c.Conn.Close()
-}
-
-// CutOthers cuts the connections that lead anywhere but to addr, and does nothing if it just did, less than pause ago: what is made anew takes a
-// while.
-func (c *Connections) CutOthers(addr string, pause time.Duration) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if time.Since(c.cut) < pause {
-		return
-	}
-	c.cut = time.Now()
-	for conn := range c.open {
-		if conn.addr != addr {
-			_ = conn.Conn.Close()
-		}
-	}
 }
 
 // Refuse lets no more connections be made, also by dials that are under way. Those that there are stay.

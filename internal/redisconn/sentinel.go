@@ -1,0 +1,46 @@
+package redisconn
+
+import (
+	"time"
+
+	"github.com/redis/rueidis"
+)
+
+// askEvery is how often sentinels may be asked anew for the master: what is made anew takes a while.
+const askEvery = 5 * time.Second
+
+// Master is the address of the server that a Sentinel client takes for the master now. Empty: there is no Sentinel, or it cannot
+// be told from replicas that the client also talks to.
+func Master(rc rueidis.Client) string {
+	if rc.Mode() != rueidis.ClientModeSentinel {
+		return ""
+	}
+	nodes := rc.Nodes()
+	for addr := range nodes {
+		if len(nodes) == 1 {
+			return addr
+		}
+	}
+	return ""
+}
+
+// AskAgain has a Sentinel client of these connections ask for the master again, unless it just did. It is for a server that said it
+// was a replica: the news of a failover may have passed the client by, and rueidis asks the sentinels only when it hears of one, or
+// when the connection to a sentinel breaks. So that one is cut.
+func (c *Connections) AskAgain(rc rueidis.Client) {
+	master := Master(rc)
+	if master == "" {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if time.Since(c.asked) < askEvery {
+		return
+	}
+	c.asked = time.Now()
+	for conn := range c.open {
+		if conn.addr != master {
+			_ = conn.Conn.Close()
+		}
+	}
+}
