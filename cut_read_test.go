@@ -38,12 +38,13 @@ func cutReadPoints() []cutPoint {
 	}
 	blocked := func(first, second string) func(c *cutRun) string {
 		return func(c *cutRun) string {
+			c.ownServer()
 			c.work()
-			c.publish("ok-0") // the worker runs
-			c.handled([]string{"ok-0"})
+			c.blocking()
 			c.arm()
 			c.publish(first) // for the read that blocks now; the next one is cut
-			redistest.WaitFor(c.t, faultPatience, "a first message handled", func() bool { return c.runs.get(first).begun > 0 })
+			c.handled([]string{first})
+			c.blocking()
 			c.publish(second)
 			c.await()
 			return c.end(first, second)

@@ -71,7 +71,7 @@ func (c *cutRun) stopIdle() string {
 	c.handled([]string{"ok-1"})
 	c.drain(nil)
 	if c.direct.prefix == "fault:" { // a server of its own: both readers can be seen to wait
-		redistest.WaitFor(c.t, faultPatience, "two readers that wait", func() bool { return c.blocked() == 2 })
+		c.blocking()
 	}
 	c.arm()
 	said := c.stop(cl, c.drainLimit(), c.await)
@@ -109,6 +109,12 @@ func (c *cutRun) stop(cl *xstreamq.Client, limit time.Duration, meanwhile func()
 		return "Stop returns an error"
 	}
 	return "Stop returns nil"
+}
+
+// blocking waits until both readers of the worker wait in a read. It takes a server of its own.
+func (c *cutRun) blocking() {
+	c.t.Helper()
+	redistest.WaitFor(c.t, faultPatience, "two readers that wait", func() bool { return c.blocked() == 2 })
 }
 
 // blocked is how many clients wait in a blocking command.
