@@ -59,18 +59,24 @@ func (t *trap) springs(request []byte) bool {
 }
 
 // whole returns the length of the whole requests at the beginning of data, up to and with the first one that sets off a trap. That
-// one is taken away and returned.
-func (p *Proxy) whole(data []byte) (done int, _ *trap) {
+// one is taken away and returned. What is opaque is one request.
+func (p *Proxy) whole(data []byte, opaque bool) (done int, _ *trap) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for done < len(data) {
-		n := requestLen(data[done:])
+		n := len(data)
+		if !opaque {
+			n = requestLen(data[done:])
+		}
 		if n == 0 {
 			break
 		}
 		request := data[done : done+n]
 		done += n
 		for i, t := range p.traps {
+			if opaque && t.cut > AfterRequest {
+				continue // the reply cannot be told
+			}
 			if t.springs(request) {
 				p.traps = slices.Delete(p.traps, i, i+1)
 				return done, t
@@ -78,6 +84,12 @@ func (p *Proxy) whole(data []byte) (done int, _ *trap) {
 		}
 	}
 	return done, nil
+}
+
+// isOpaque reports that a connection which begins like this carries no requests in the clear: TLS, for one.
+func isOpaque(data []byte) bool {
+	first := data[0] | 0x20 // letters begin an inline command
+	return data[0] != '*' && (first < 'a' || first > 'z')
 }
 
 // lastRequest is where the last of the requests begins.

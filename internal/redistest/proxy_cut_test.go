@@ -2,6 +2,7 @@ package redistest
 
 import (
 	"io"
+	"net"
 	"strconv"
 	"strings"
 	"testing"
@@ -131,5 +132,38 @@ func TestProxyCutsAtARequestWithAllTheParts(t *testing.T) {
 	<-fired
 	if got := stored(); got != "a" {
 		t.Errorf("the request was executed: the key is %.20q", got)
+	}
+}
+
+// A connection that carries no requests in the clear passes byte by byte, whatever the bytes are: TLS has no lines to wait for.
+func TestProxyPassesWhatIsNoRequest(t *testing.T) {
+	t.Parallel()
+	target, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer target.Close()
+	go func() {
+		if conn, err := target.Accept(); err == nil {
+			_, _ = io.Copy(conn, conn)
+			_ = conn.Close()
+		}
+	}()
+	conn, err := net.Dial("tcp", NewProxy(t, target.Addr().String()).Addr())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	for _, piece := range []string{"\x16\x03\x01", "*3", "letters", "\r\n*1\r\n", "$"} {
+		if _, err := io.WriteString(conn, piece); err != nil {
+			t.Fatal(err)
+		}
+		back := make([]byte, len(piece))
+		if err := conn.SetReadDeadline(time.Now().Add(10 * time.Second)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.ReadFull(conn, back); err != nil || string(back) != piece {
+			t.Fatalf("%q came back as %q: %v", piece, back, err)
+		}
 	}
 }

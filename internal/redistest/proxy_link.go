@@ -20,6 +20,7 @@ type link struct {
 	proxy  *Proxy
 	client *net.TCPConn
 
+	opaque    bool   // what the client sends are no requests to be read; set by its first bytes
 	outOfStep bool   // a reply was swallowed; guarded by proxy.mu
 	catch     *catch // of the reply that is cut; guarded by proxy.mu
 
@@ -75,10 +76,13 @@ func (l *link) serve() {
 func (l *link) carryRequests(server *net.TCPConn, drained <-chan struct{}) {
 	chunk := make([]byte, requestChunk)
 	var held []byte // not forwarded yet
-	for {
+	for first := true; ; first = false {
 		n, err := l.client.Read(chunk)
 		if err != nil {
 			return
+		}
+		if first {
+			l.opaque = isOpaque(chunk[:n])
 		}
 		if _, ok := l.admit(time.Time{}); !ok {
 			return
@@ -95,7 +99,7 @@ func (l *link) carryRequests(server *net.TCPConn, drained <-chan struct{}) {
 // forward sends the whole requests at the beginning of held, up to and with the first that sets off a trap, and returns what is
 // left: nil when the link has ended, and whether there may be whole requests in it.
 func (l *link) forward(held []byte, server *net.TCPConn, drained <-chan struct{}) (rest []byte, more bool) {
-	done, t := l.proxy.whole(held)
+	done, t := l.proxy.whole(held, l.opaque)
 	requests := held[:done]
 	switch {
 	case t == nil:
