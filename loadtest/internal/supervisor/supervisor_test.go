@@ -42,6 +42,11 @@ func TestKilledWorkersAreReplaced(t *testing.T) {
 	spared := w.Seen()[Name(0)].PID
 	const kills = 12
 	for range kills {
+		redistest.WaitFor(t, patience, "a worker to kill", func() bool {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			return w.victim() != nil
+		})
 		w.Kill()
 	}
 	redistest.WaitFor(t, patience, "three workers with a status", func() bool {
