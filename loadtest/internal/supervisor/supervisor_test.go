@@ -36,18 +36,24 @@ func workers(t *testing.T, script string, change func(*Options)) *Workers {
 // idle tells a status, and ends with its input.
 const idle = `echo '{"Goroutines": 7}'; echo "env $TOLD_BY_TEST" >&2; exec cat >/dev/null`
 
+// kill kills a worker; a killed one is replaced in its own time.
+func kill(t *testing.T, w *Workers) {
+	t.Helper()
+	redistest.WaitFor(t, patience, "a worker to kill", func() bool {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		return w.victim() != nil
+	})
+	w.Kill()
+}
+
 func TestKilledWorkersAreReplaced(t *testing.T) {
 	t.Parallel()
 	w := workers(t, idle, func(o *Options) { o.Spared = 1 })
 	spared := w.Seen()[Name(0)].PID
 	const kills = 12
 	for range kills {
-		redistest.WaitFor(t, patience, "a worker to kill", func() bool {
-			w.mu.Lock()
-			defer w.mu.Unlock()
-			return w.victim() != nil
-		})
-		w.Kill()
+		kill(t, w)
 	}
 	redistest.WaitFor(t, patience, "three workers with a status", func() bool {
 		told := 0
@@ -98,7 +104,7 @@ func TestStoppedWorkerIsNoVictim(t *testing.T) {
 		return w.slots[0].stopped || w.slots[1].stopped
 	})
 	for range 3 {
-		w.Kill()
+		kill(t, w)
 	}
 	cancel()
 	<-stood
