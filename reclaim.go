@@ -26,8 +26,11 @@ type sweeper struct {
 	lane *lane
 	// last is the server's ms at the end of the last sweep, and interval what was meant to lie between that and the next. The script
 	// holds them against its clock: after a pause or a clock step it moves nothing, so that the living can renew first.
-	last      int64
-	interval  time.Duration
+	last     int64
+	interval time.Duration
+	// slack comes on top of interval. It grows while the sweeper finds itself late time and again: on a machine that is always too
+	// busy it would hold back for ever.
+	slack     time.Duration
 	notBefore time.Time // of the next sweep; until then only the clock is looked at
 	delays    []string
 }
@@ -102,6 +105,7 @@ func (w *sweeper) sweep(ctx context.Context) (time.Duration, error) {
 		}
 		start = id.Next().String()
 	}
+	w.slack = 0
 	// A long list is swept less often: never more than a fifth of the time.
 	w.notBefore = began.Add(min(5*time.Since(began), sweepMax))
 	return w.plan(problem), problem
@@ -133,11 +137,12 @@ func (w *sweeper) plan(problem error) time.Duration {
 // paused reports whether the server's clock is further from what was last seen than a sweep on time would find it.
 func (w *sweeper) paused(now int64) bool {
 	gap := time.Duration(max(now-w.last, w.last-now)) * time.Millisecond
-	return w.last > 0 && gap > w.interval+w.s.opts.VisibilityTimeout/3
+	return w.last > 0 && gap > w.interval+w.slack+w.s.opts.VisibilityTimeout/3
 }
 
 // hold sweeps nothing after a pause until every living worker has had the time to renew.
 func (w *sweeper) hold(problem error) time.Duration {
+	w.slack = min(max(2*w.slack, w.s.sweepEvery()), max(w.s.opts.VisibilityTimeout, sweepMax))
 	w.notBefore = time.Now().Add(max(w.s.sweepEvery(), w.s.opts.VisibilityTimeout/3, holdMin))
 	return w.plan(problem)
 }
@@ -147,7 +152,7 @@ func (w *sweeper) call(ctx context.Context, start string, last int64) (page, err
 	defer cancel()
 	opts := &w.s.opts
 	reply, err := runReclaim(ctx, w.s.client.redis, w.lane.keys, reclaimArgs{
-		Group: w.lane.group, Ours: w.lane.ours, Start: start, Last: last, Interval: ceilMillis(w.interval),
+		Group: w.lane.group, Ours: w.lane.ours, Start: start, Last: last, Interval: ceilMillis(w.interval + w.slack),
 		Lease: ceilMillis(opts.VisibilityTimeout), Budget: budget(opts.MaxLostLeases), Cap: int64(opts.RetryMaxLen),
 		Seed: int64(rand.Uint32()), Delays: w.delays,
 	}).ToArray()
