@@ -1,7 +1,6 @@
 package xstreamq
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -99,9 +98,7 @@ func connect(opts rueidis.ClientOption, cfg Config) (*Client, error) {
 	opts.ReadBufferEachConn = 128 << 10
 	opts.WriteBufferEachConn = 128 << 10
 	opts.BlockingPoolSize = maxDedicated
-	// rueidis has these defaults for servers alone, and would wait for a sentinel that is frozen for ever.
-	opts.Sentinel.Dialer.Timeout = cmp.Or(opts.Sentinel.Dialer.Timeout, rueidis.DefaultDialTimeout)
-	opts.Sentinel.Dialer.KeepAlive = cmp.Or(opts.Sentinel.Dialer.KeepAlive, rueidis.DefaultTCPKeepAlive)
+	redisconn.BoundSentinels(&opts)
 	conns := redisconn.New()
 	opts.DialCtxFn = conns.Keeping(dialOf(&opts))
 	rc, err := rueidis.NewClient(opts)

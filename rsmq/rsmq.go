@@ -1,7 +1,6 @@
 package rsmq
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -67,9 +66,7 @@ func Open(rawURL string, cfg Config) (*Client, error) {
 	opts.MaxFlushDelay = 20 * time.Microsecond
 	opts.ReadBufferEachConn = 128 << 10
 	opts.WriteBufferEachConn = 128 << 10
-	// rueidis has these defaults for servers alone, and would wait for a sentinel that is frozen for ever.
-	opts.Sentinel.Dialer.Timeout = cmp.Or(opts.Sentinel.Dialer.Timeout, rueidis.DefaultDialTimeout)
-	opts.Sentinel.Dialer.KeepAlive = cmp.Or(opts.Sentinel.Dialer.KeepAlive, rueidis.DefaultTCPKeepAlive)
+	redisconn.BoundSentinels(&opts)
 	closed, end := context.WithCancel(context.Background())
 	conns := redisconn.New()
 	opts.DialCtxFn = conns.Keeping(opts.DialCtxFn)

@@ -84,6 +84,15 @@ func (c *connection) Close() error {
 	return c.Conn.Close()
 }
 
+// cut ends the connection without the farewell of TLS, for which a silent peer would be waited for.
+func (c *connection) cut() {
+	raw := c.Conn
+	if secure, ok := raw.(*tls.Conn); ok {
+		raw = secure.NetConn()
+	}
+	_ = raw.Close()
+}
+
 // Refuse lets no more connections be made, also by dials that are under way. Those that there are stay.
 func (c *Connections) Refuse() { c.cancel() }
 
@@ -93,11 +102,7 @@ func (c *Connections) Close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for conn := range c.open {
-		raw := conn.Conn
-		if secure, ok := raw.(*tls.Conn); ok {
-			raw = secure.NetConn() // without a farewell that a silent peer does not take
-		}
-		_ = raw.Close()
+		conn.cut()
 	}
 	clear(c.open)
 }

@@ -1,6 +1,7 @@
 package redisconn
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/redis/rueidis"
@@ -8,6 +9,13 @@ import (
 
 // askEvery is how often sentinels may be asked anew for the master: what is made anew takes a while.
 const askEvery = 5 * time.Second
+
+// BoundSentinels sets what rueidis has defaults for with servers alone: it would wait for ever for a sentinel that is frozen.
+func BoundSentinels(opts *rueidis.ClientOption) {
+	dialer := &opts.Sentinel.Dialer
+	dialer.Timeout = cmp.Or(dialer.Timeout, rueidis.DefaultDialTimeout)
+	dialer.KeepAlive = cmp.Or(dialer.KeepAlive, rueidis.DefaultTCPKeepAlive)
+}
 
 // Master is the address of the server that a Sentinel client takes for the master now. Empty: there is no Sentinel, or it cannot
 // be told from replicas that the client also talks to.
@@ -40,7 +48,7 @@ func (c *Connections) AskAgain(rc rueidis.Client) {
 	c.asked = time.Now()
 	for conn := range c.open {
 		if conn.addr != master {
-			_ = conn.Conn.Close()
+			conn.cut()
 		}
 	}
 }
