@@ -148,7 +148,7 @@ func TestRepeatedlyLostMessagesPart(t *testing.T) {
 			rig.start(xstreamq.Config{}, xstreamq.SubscribeOptions{
 				Concurrency: messages, VisibilityTimeout: 300 * time.Millisecond, MaxExtension: -1, Backoff: backoff,
 			}, func(ctx context.Context, _ *xstreamq.Message[string]) error { return loseLease(ctx) })
-			before := rig.now().Add(-time.Millisecond)
+			before := rig.now()
 			rig.publish(leaseBodies("m", messages)...)
 			redistest.WaitFor(t, leasePatience, "all of them in their backoff", func() bool { return len(rig.waiting()) == messages })
 			after := rig.now()

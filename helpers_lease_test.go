@@ -100,14 +100,14 @@ func (r *leaseRig) ask(words ...string) rueidis.RedisMessage {
 	return m
 }
 
-// now is the server's time.
+// now is the server's time in whole milliseconds, as the scripts count.
 func (r *leaseRig) now() time.Time {
 	r.t.Helper()
 	parts, err := r.redis.Do(r.t.Context(), r.redis.B().Time().Build()).AsIntSlice()
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	return time.Unix(parts[0], parts[1]*1000)
+	return time.Unix(parts[0], parts[1]*1000).Truncate(time.Millisecond)
 }
 
 // leaseEntry is an entry of a stream, or a member of a zset taken apart.

@@ -226,7 +226,7 @@ func TestOnDeadLetterIsToldEverything(t *testing.T) {
 	if err := c.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	before := rig.now().Add(-time.Millisecond)
+	before := rig.now()
 	ids := map[xstreamq.Reason]string{}
 	for reason, body := range map[xstreamq.Reason]string{
 		xstreamq.Failed: "fails", xstreamq.LostLease: "is lost", xstreamq.Rejected: "is refused",

@@ -165,10 +165,10 @@ func TestVerdictsThatWait(t *testing.T) {
 			rig := newLeaseRig(t)
 			rig.start(xstreamq.Config{}, xstreamq.SubscribeOptions{Backoff: xstreamq.Backoff{Initial: time.Hour}},
 				func(context.Context, *xstreamq.Message[string]) error { return tt.err })
-			before := rig.now().Add(-time.Millisecond) // due times are whole
+			before := rig.now()
 			id := rig.publish("m")[0]
 			redistest.WaitFor(t, leasePatience, "a waiting message", func() bool { return len(rig.waiting()) == 1 })
-			after := rig.now().Add(time.Millisecond)
+			after := rig.now()
 			w := rig.waiting()[0]
 			if w.Due.Before(before.Add(tt.from)) || w.Due.After(after.Add(tt.to)) {
 				t.Errorf("it waits until %v; published at %v", w.Due, before)
