@@ -74,7 +74,7 @@ func (c *Client) Compact(ctx context.Context, queue string) (CompactResult, erro
 	fail := func(err error) (CompactResult, error) { return result, opError("compaction", queue, "", err) }
 	k := keys.ForQueue(c.cfg.KeyPrefix, queue)
 	for c.cfg.Retain >= 0 {
-		page, err := bounded(ctx, func(ctx context.Context) (compacted, error) { return c.compactPage(ctx, k, queue) })
+		page, err := changed(ctx, func(ctx context.Context) (compacted, error) { return c.compactPage(ctx, k, queue) })
 		if err != nil {
 			return fail(err)
 		}

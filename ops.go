@@ -18,6 +18,11 @@ func bounded[T any](ctx context.Context, call func(context.Context) (T, error)) 
 	return redisconn.Call(ctx, commandTimeout, call)
 }
 
+// changed is redisconn.Change with the limit of a command.
+func changed[T any](ctx context.Context, call func(context.Context) (T, error)) (T, error) {
+	return redisconn.Change(ctx, commandTimeout, call)
+}
+
 // checkNames refuses names that may not go into a key.
 func checkNames(queue, group string) error {
 	return errors.Join(checkName("queue", queue), checkName("group", group))

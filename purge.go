@@ -13,7 +13,8 @@ const purgePage = 500
 // Purge deletes dead letters for good, and returns how many of these ids it found. An id that Redis cannot read is
 // ErrInvalidMessage, and nothing is done. Nothing else than Purge and PurgeAll ever deletes a dead letter. ErrNoQueue and
 // ErrNoGroup are returned when there was nothing to do. An error in the middle comes with what was done before it. Without
-// a deadline each call to Redis, for 500 ids, is given 5s.
+// a deadline each call to Redis, for 500 ids, is given 5s; when ctx is cancelled, the answer to the one under way is awaited for up
+// to a second.
 func (c *Client) Purge(ctx context.Context, queue, group string, ids ...string) (int, error) {
 	if err := checkNames(queue, group); err != nil {
 		return 0, err
@@ -40,7 +41,7 @@ func (c *Client) Purge(ctx context.Context, queue, group string, ids ...string) 
 // purge is one call.
 func (c *Client) purge(ctx context.Context, queue, group string, ids []string) (int, error) {
 	key := keys.ForGroup(c.cfg.KeyPrefix, queue, group).DLQ
-	n, err := bounded(ctx, func(ctx context.Context) (int64, error) {
+	n, err := changed(ctx, func(ctx context.Context) (int64, error) {
 		return c.redis.Do(ctx, c.redis.B().Xdel().Key(key).Id(ids...).Build()).AsInt64()
 	})
 	if err != nil {

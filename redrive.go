@@ -47,7 +47,8 @@ const redrivePage = 100
 // ErrNoGroup are returned when there was nothing to do.
 //
 // An error in the middle comes with what was done before it. When the outcome of a call is unknown, do it again: nothing is
-// doubled. Without a deadline each call to Redis, for some 100 ids, is given 5s.
+// doubled. Without a deadline each call to Redis, for some 100 ids, is given 5s. When ctx is cancelled, the answer to the call that
+// is under way is awaited for up to a second, so that the result is whole.
 func (c *Client) Redrive(ctx context.Context, queue, group string, ids []string, o RedriveOptions) (RedriveResult, error) {
 	var result RedriveResult
 	if err := checkNames(queue, group); err != nil {
@@ -132,7 +133,7 @@ func (c *Client) redrive(ctx context.Context, k keys.Set, ids []string, toQueue 
 
 // redriveSome makes one call, which answers for the first of the ids at least.
 func (c *Client) redriveSome(ctx context.Context, k keys.Set, ids []string, toQueue bool) ([]redriveAnswer, error) {
-	reply, err := bounded(ctx, func(ctx context.Context) ([]rueidis.RedisMessage, error) {
+	reply, err := changed(ctx, func(ctx context.Context) ([]rueidis.RedisMessage, error) {
 		return runRedrive(ctx, c.redis, k, redriveArgs{Anew: toQueue, IDs: ids}).ToArray()
 	})
 	if err != nil {

@@ -251,6 +251,48 @@ func TestRedriveAllKeepsItsRate(t *testing.T) {
 	}
 }
 
+// Who is told to stop while an answer is on its way still says all that was done.
+func TestCancelledChangesAreCounted(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(context.Context, *xstreamq.Client) (int, error){
+		"redrive": func(ctx context.Context, c *xstreamq.Client) (int, error) {
+			got, err := c.RedriveAll(ctx, "q", "g", xstreamq.RedriveAllOptions{})
+			return len(got.Redriven), err
+		},
+		"purge": func(ctx context.Context, c *xstreamq.Client) (int, error) {
+			return c.PurgeAll(ctx, "q", "g", xstreamq.PurgeAllOptions{})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newDeadRig(t)
+			const n = 1500
+			r.bury(1, n)
+			proxy := redistest.NewProxy(t, r.url)
+			c, err := xstreamq.Open(proxy.URL(), xstreamq.Config{KeyPrefix: r.prefix})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = c.Close() })
+			proxy.Delay(200 * time.Millisecond)
+			ctx, cancel := context.WithCancel(t.Context())
+			var done int
+			ended := make(chan error)
+			go func() {
+				n, err := change(ctx, c)
+				done = n
+				ended <- err
+			}()
+			redistest.WaitFor(t, 10*time.Second, "a dead letter to go", func() bool { return r.len(r.keys.DLQ) < n })
+			cancel()
+			err = <-ended
+			if gone := n - r.len(r.keys.DLQ); !errors.Is(err, context.Canceled) || done != gone || done == n {
+				t.Errorf("%d of %d, %v", done, gone, err)
+			}
+		})
+	}
+}
+
 // A message with thousands of fields dies, is redriven, and still has its headers.
 func TestRedriveOfManyFields(t *testing.T) {
 	t.Parallel()

@@ -43,6 +43,57 @@ func TestCallEnds(t *testing.T) {
 	})
 }
 
+// A change that was under way when its caller gave up is asked what it did, for a second; a deadline is kept, and nothing is begun late.
+func TestChangeIsAskedWhatItDid(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		after := func(d time.Duration) func(context.Context) (int, error) {
+			return func(ctx context.Context) (int, error) {
+				select {
+				case <-time.After(d):
+					return 1, nil
+				case <-ctx.Done():
+					return 0, context.Cause(ctx)
+				}
+			}
+		}
+		cause := errors.New("enough")
+		cancelled := func() (context.Context, func()) {
+			ctx, cancel := context.WithCancelCause(t.Context())
+			time.AfterFunc(100*time.Millisecond, func() { cancel(cause) })
+			return ctx, func() { cancel(nil) }
+		}
+		bounded := func() (context.Context, func()) { return context.WithTimeout(t.Context(), 100*time.Millisecond) }
+		for _, tt := range []struct {
+			name   string
+			begin  func() (context.Context, func())
+			answer time.Duration
+			want   error
+			took   time.Duration
+		}{
+			{"answered at once", cancelled, 50 * time.Millisecond, nil, 50 * time.Millisecond},
+			{"answered in the grace", cancelled, 900 * time.Millisecond, nil, 900 * time.Millisecond},
+			{"not answered", cancelled, time.Hour, cause, 1100 * time.Millisecond},
+			{"past the deadline", bounded, 900 * time.Millisecond, context.DeadlineExceeded, 100 * time.Millisecond},
+			{"past the limit", func() (context.Context, func()) { return t.Context(), func() {} }, time.Hour, context.DeadlineExceeded, 5 * time.Second},
+		} {
+			ctx, end := tt.begin()
+			began := time.Now()
+			n, err := Change(ctx, 5*time.Second, after(tt.answer))
+			if took := time.Since(began); !errors.Is(err, tt.want) || took != tt.took || (n == 1) != (tt.want == nil) {
+				t.Errorf("%s: %d, %v after %s", tt.name, n, err, took)
+			}
+			end()
+		}
+		ended, end := context.WithCancelCause(t.Context())
+		end(cause)
+		begun := false
+		if _, err := Change(ended, time.Second, func(context.Context) (int, error) { begun = true; return 1, nil }); !errors.Is(err, cause) || begun {
+			t.Error(begun, err)
+		}
+	})
+}
+
 // Close cuts connections that nobody reads; Refuse ends a dial that is under way, and drops what it makes all the same.
 func TestConnections(t *testing.T) {
 	t.Parallel()
