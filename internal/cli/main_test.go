@@ -2,6 +2,8 @@ package cli
 
 import (
 	"os"
+	"os/signal"
+	"syscall"
 	"testing"
 
 	"github.com/xstreamq/xstreamq/internal/redistest"
@@ -16,5 +18,16 @@ func TestMain(m *testing.M) {
 		notePeak()
 		os.Exit(code)
 	}
+	hearSignals()
 	redistest.Main(m)
+}
+
+// hearSignals undoes what nohup and shells do to jobs in the background: a signal that is ignored here would be ignored by every worker
+// that a test starts, and stops in vain.
+func hearSignals() {
+	for _, s := range []os.Signal{syscall.SIGHUP, os.Interrupt} {
+		if signal.Ignored(s) {
+			signal.Notify(make(chan os.Signal, 1), s)
+		}
+	}
 }

@@ -133,26 +133,34 @@ func (o *rsmqMigrateOptions) moveAll(ctx context.Context, s rsmqSession, queues 
 	var total rsmqmigrate.Counts
 	poll := time.NewTicker(migratePoll)
 	defer poll.Stop()
-	told := false
+	told, flying := false, int64(0) // as the last whole round saw it
 	for {
 		before := total.Visible + total.Delayed
 		n, err := rsmqmigrate.Move(ctx, s.redis, queues, func(moved int64) { bar.set(int(before + moved)) })
 		total.Visible += n.Visible
 		total.Delayed += n.Delayed
 		total.InFlight, total.NoBody = n.InFlight, n.NoBody
-		if err != nil || n.InFlight == 0 || o.inFlight == leaveInFlight {
+		switch {
+		case err != nil && flying > 0 && ctx.Err() != nil:
+			return total, stillInFlight(flying, ctx.Err())
+		case err != nil || n.InFlight == 0 || o.inFlight == leaveInFlight:
 			return total, err
 		}
+		flying = n.InFlight
 		if !told && !isTerminal(o.app.err) {
 			told = true
-			fmt.Fprintf(o.app.err, "waiting for %s in flight\n", plural(int(n.InFlight), "message", "messages"))
+			fmt.Fprintf(o.app.err, "waiting for %s in flight\n", plural(int(flying), "message", "messages"))
 		}
 		select {
 		case <-poll.C:
 		case <-ctx.Done():
-			return total, fmt.Errorf("%s still in flight: %w", plural(int(n.InFlight), "message is", "messages are"), ctx.Err())
+			return total, stillInFlight(flying, ctx.Err())
 		}
 	}
+}
+
+func stillInFlight(n int64, why error) error {
+	return fmt.Errorf("%s still in flight: %w", plural(int(n), "message is", "messages are"), why)
 }
 
 // sentence says what is moved and what stays.

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bufio"
 	"bytes"
 	"fmt"
 	"io"
@@ -160,18 +161,40 @@ func TestRSMQMigrateWaits(t *testing.T) {
 // It ends with its time, says what is left, and can be run again.
 func TestRSMQMigrateWaitsNoLongerThanTimeout(t *testing.T) {
 	t.Parallel()
-	m := newMigration(t, rsmq.QueueOptions{})
-	m.fill(t, 1, 2, rsmq.SendOptions{})
-	if _, ok, err := m.client.ReceiveMessage(t.Context(), "q", rsmq.ReceiveOptions{VisibilityTimeout: rsmq.Seconds(3600)}); !ok || err != nil {
-		t.Fatal(ok, err)
-	}
-	cmd := m.command(t, redistest.URL(t), "--in-flight", "wait", "--timeout", "3s")
-	var stderr bytes.Buffer
-	cmd.Stdout, cmd.Stderr = io.Discard, &stderr
-	code := exitCode(t, cmd.Run())
-	for _, part := range []string{"stopped: 1 message moved so far; run it again to go on\n", "not done within 3s", "1 message is still in flight"} {
-		if code != 1 || !strings.Contains(stderr.String(), part) {
-			t.Errorf("exit code %d, stderr %q; want 1 and %q", code, stderr.String(), part)
-		}
+	for name, meanwhile := range map[string]func(*redistest.Proxy){
+		"in a pause": func(*redistest.Proxy) {},
+		"in a look":  (*redistest.Proxy).BlackHole,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := newMigration(t, rsmq.QueueOptions{})
+			m.fill(t, 1, 2, rsmq.SendOptions{})
+			if _, ok, err := m.client.ReceiveMessage(t.Context(), "q", rsmq.ReceiveOptions{VisibilityTimeout: rsmq.Seconds(3600)}); !ok || err != nil {
+				t.Fatal(ok, err)
+			}
+			proxy := redistest.NewProxy(t, redistest.URL(t))
+			cmd := m.command(t, proxy.URL(), "--in-flight", "wait", "--timeout", "3s")
+			log, err := cmd.StderrPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			cmd.Stdout = io.Discard
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			var stderr strings.Builder
+			for lines := bufio.NewScanner(log); lines.Scan(); {
+				fmt.Fprintln(&stderr, lines.Text())
+				if lines.Text() == "waiting for 1 message in flight" {
+					meanwhile(proxy)
+				}
+			}
+			code := exitCode(t, cmd.Wait())
+			for _, part := range []string{"stopped: 1 message moved so far; run it again to go on\n", "not done within 3s", "1 message is still in flight"} {
+				if code != 1 || !strings.Contains(stderr.String(), part) {
+					t.Errorf("exit code %d, stderr %q; want 1 and %q", code, stderr.String(), part)
+				}
+			}
+		})
 	}
 }
