@@ -190,7 +190,7 @@ func TestStartWhileRedisLoads(t *testing.T) {
 		return err != nil && strings.HasPrefix(err.Error(), "LOADING")
 	})
 	// While it loads a Start with little patience says so.
-	if _, err := startWithin(c, 100*time.Millisecond); err == nil || !strings.Contains(err.Error(), "LOADING") {
+	if _, err := startWithin(c, time.Second); err == nil || !strings.Contains(err.Error(), "LOADING") {
 		t.Errorf("Start while Redis loads: %v", err)
 	}
 	if _, err := startWithin(c, stopWait); err != nil {
