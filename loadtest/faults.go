@@ -20,6 +20,9 @@ import (
 	"github.com/xstreamq/xstreamq/loadtest/internal/supervisor"
 )
 
+// maxWindow is how lenient a run may be asked to be.
+const maxWindow = time.Second
+
 // maxMessages is how many the oracle follows: it needs some 60 bytes of memory for each, and group.
 const maxMessages = 20_000_000
 
@@ -53,7 +56,7 @@ func (f *faultFlags) register(flags *pflag.FlagSet) {
 	flags.DurationVar(&o.StopEvery, "stop-interval", 0, "between two stops (SIGSTOP) of a worker, for 1.5 leases; 0 is never")
 	flags.DurationVar(&o.CrashEvery, "redis-faults", 0, "between two kills of Redis (SIGKILL); 0 is never")
 	flags.DurationVar(&o.Drain, "drain", 2*time.Minute, "how long after the last publish everything must be done")
-	flags.Float64Var(&o.MaxRepeats, "max-repeats", 0, "check that at most so many handlers per kill ran again after their end; 0 is no check")
+	flags.Float64Var(&o.MaxRepeats, "max-repeats", 0, "check that at most so many handlers per kill ran again after their end (default: as many as a worker ends in 5ms, at least 2)")
 	flags.DurationVar(&o.Window, "window", 20*time.Millisecond, "how long after its end a handler may run again when its worker is killed: a loaded machine needs more")
 	flags.Uint64Var(&o.Plan.Seed, "seed", 0, "repeats the choice of failures and of victims (default: random)")
 	flags.StringVar(&f.keep, "journal", "", "an empty `folder` for journals and logs, which stay (default: a temporary one)")
@@ -85,7 +88,10 @@ func (f *faultFlags) check() error {
 	check(o.Plan.MaxRetries < 0 || o.Plan.MaxRetries > oracle.MaxRetries, "--max-retries %d: use 0 to %d", o.Plan.MaxRetries, oracle.MaxRetries)
 	check(o.MaxLostLeases < 1 || o.MaxLostLeases > 200, "--max-lost-leases %d: use 1 to 200", o.MaxLostLeases)
 	check(o.Visibility < 100*time.Millisecond, "--visibility %v: use 100ms or more", o.Visibility)
-	check(o.Window <= 0, "--window %v: use more than 0", o.Window)
+	check(o.Window <= 0 || o.Window > maxWindow, "--window %v: use more than 0, at most %v", o.Window, maxWindow)
+	check(!(o.MaxRepeats >= 0), "--max-repeats %v: use 0 or more", o.MaxRepeats)
+	check(o.Prefetch < -1 || o.Prefetch > 100_000, "--prefetch %d: use 0 to 100000, or -1 for none", o.Prefetch)
+	check(o.Visibility > time.Hour, "--visibility %v: use 1h or less", o.Visibility)
 	check(o.Backoff <= 0, "--backoff %v: use more than 0", o.Backoff)
 	check(o.Handler < 0 || o.Dedupe < 0 || o.Drain <= 0, "--handler, --dedupe and --drain cannot be negative, and --drain not zero")
 	check(o.KillEvery < 0 || o.StopEvery < 0 || o.CrashEvery < 0, "an interval cannot be negative; 0 is never")

@@ -11,7 +11,7 @@ func TestChaosFlags(t *testing.T) {
 	for args, wants := range map[string][]string{
 		"chaos --aof maybe --messages 0 --rate -1 --body 1 --connections 0 --workers 0 --groups 9 --concurrency -1 --failure-rate 2 " +
 			"--max-retries 15 --max-lost-leases 0 --visibility 1ms --backoff 0s --handler -1s --kill-interval -1s --window 0s --html /nowhere/at/all": {
-			`--aof "maybe"`, "--messages 0", "--rate -1", "--body 1: use 20", "--connections 0", "--workers 0: use 1", "--groups 9", "--concurrency -1",
+			`--aof "maybe"`, "--messages 0", "--rate -1", "--body 1: use 24", "--connections 0", "--workers 0: use 1", "--groups 9", "--concurrency -1",
 			"--failure-rate 2", "--max-retries 15: use 0 to 14", "--max-lost-leases 0", "--visibility 1ms", "--backoff 0s", "--handler", "interval cannot",
 			"--window 0s", "no folder /nowhere/at",
 		},

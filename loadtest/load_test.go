@@ -27,7 +27,7 @@ func TestLoadFlags(t *testing.T) {
 	}
 	for _, want := range []string{
 		`--aof "maybe": use off, everysec or always`, "--rate -1: use 0 to", "--duration 1ms: use 1s to 1h", "--connections 0: use 1 to",
-		"--workers 0: use 1 to", "--concurrency 0: use 1", "--prefetch -1: use 0", "--messages 0: use 1 to", "--body 1: use 20 to",
+		"--workers 0: use 1 to", "--concurrency 0: use 1", "--prefetch -1: use 0", "--messages 0: use 1 to", "--body 1: use 24 to",
 		"there is no folder /nowhere/at",
 	} {
 		if !strings.Contains(err.Error(), want) {

@@ -55,7 +55,8 @@ type Options struct {
 	// Window is how long after its end a handler may run again when its worker is killed: the time that the outcome needs to
 	// reach the server. 0 is 20ms.
 	Window time.Duration
-	// MaxRepeats is how many handlers per kill may have run again after their end. 0: no bound.
+	// MaxRepeats is how many handlers per kill may have run again after their end. 0: as many as a worker ends in 5ms, at least 2,
+	// and in one kill all of a worker's.
 	MaxRepeats float64
 	// Flat asks that memory, goroutines and consumers do not grow.
 	Flat bool
@@ -71,14 +72,37 @@ func DefaultConcurrency(rate float64, handler time.Duration, workers int) int {
 	return 16 * max(1, int(math.Ceil(need/16)))
 }
 
-// defaultMaxLost is the library's budget of lost leases.
-const defaultMaxLost = 5
+// The library's defaults: the budget of lost leases, and handlers at once.
+const (
+	defaultMaxLost     = 5
+	defaultConcurrency = 10
+)
 
 func (o *Options) maxLost() int {
 	if o.MaxLostLeases == 0 {
 		return defaultMaxLost
 	}
 	return o.MaxLostLeases
+}
+
+// stopFor is how long a worker stands still.
+func (o *Options) stopFor() time.Duration { return o.Visibility * 3 / 2 }
+
+// held is how many messages a worker may hold at once: what its handlers have, and what it has read ahead.
+func (o *Options) held() int {
+	ahead := o.handlers()
+	if o.Prefetch != 0 {
+		ahead = max(o.Prefetch, 0) * o.Groups
+	}
+	return o.handlers() + ahead
+}
+
+// handlers is how many a worker runs at once.
+func (o *Options) handlers() int {
+	if o.Concurrency == 0 {
+		return defaultConcurrency * o.Groups
+	}
+	return o.Concurrency * o.Groups
 }
 
 func (o *Options) server() (resp.Options, error) { return resp.ParseURL(o.URL) }

@@ -36,6 +36,7 @@ type run struct {
 	pulse    *supervisor.Pulse
 
 	published time.Duration // how long publishing took
+	hurt      time.Duration // how long faults were made
 	drained   bool
 	problems  []string // what went wrong with the run itself
 }
@@ -99,6 +100,7 @@ func (r *run) play(ctx context.Context, rep *report.Report) (err error) {
 	r.published = time.Since(published)
 	r.watch.phase("drain")
 	r.drained = r.drain(ctx)
+	r.hurt = time.Since(published)
 	heal()
 	faults.Wait()
 	r.watch.phase("stop")
@@ -137,7 +139,7 @@ func (r *run) startFaults(ctx context.Context, wg *sync.WaitGroup) {
 		return nil
 	})
 	every(o.StopEvery, func(ctx context.Context) error {
-		r.workers.StopFor(ctx, o.Visibility*3/2)
+		r.workers.StopFor(ctx, o.stopFor())
 		return nil
 	})
 	if o.Own != nil {
@@ -190,37 +192,6 @@ func (r *run) judge() oracle.Options {
 	o := &r.opts
 	return oracle.Options{
 		Server: r.server, Keys: o.Keys, Groups: o.Groups, Messages: o.Messages, Plan: o.Plan, MaxLostLeases: o.maxLost(),
-		Journal: o.Dir, AckFile: r.ackFile(), Faults: r.events(), Window: o.Window, Drained: r.drained,
-	}
-}
-
-// fill puts the verdict into the report.
-func (r *run) fill(rep *report.Report, v oracle.Verdict) {
-	o := &r.opts
-	tried := r.producer.Counts().All()
-	rep.Checks = append(rep.Checks, report.Check{
-		Name: "the run came to its end", Held: tried == int64(o.Messages) && r.drained,
-		Want: fmt.Sprintf("%s published, nothing left within %v", report.FormatCount(int64(o.Messages)), o.Drain),
-		Got:  report.FormatCount(tried) + " published, " + map[bool]string{true: "nothing left", false: "cut short"}[r.drained],
-	})
-	rep.Checks = append(rep.Checks, v.Checks...)
-	crashes := append(append(r.workers.Crashes(), r.problems...), r.watch.problems()...)
-	rep.Checks = append(rep.Checks, report.Check{
-		Name: "no process failed by itself", Held: len(crashes) == 0, Want: "0", Got: fmt.Sprint(len(crashes)),
-		Examples: crashes[:min(len(crashes), 10)],
-	})
-	if o.MaxRepeats > 0 {
-		rep.Checks = append(rep.Checks, report.Check{
-			Name: "few handlers run again after their end", Held: v.RepeatedPerKill <= o.MaxRepeats,
-			Want: fmt.Sprintf("at most %.2f per kill", o.MaxRepeats), Got: fmt.Sprintf("%.2f", v.RepeatedPerKill),
-		})
-	}
-	if o.Flat {
-		rep.Checks = append(rep.Checks, r.flat(rep.Plots)...)
-	}
-	rep.Counts, rep.Tables, rep.Latency = v.Counts, v.Tables, v.Latency
-	rep.Held = true
-	for _, c := range rep.Checks {
-		rep.Held = rep.Held && c.Held
+		Lease: o.Visibility, Workers: o.Workers, Held: o.held(), Journal: o.Dir, AckFile: r.ackFile(), Faults: r.events(), Window: o.Window, Drained: r.drained,
 	}
 }

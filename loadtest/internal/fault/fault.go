@@ -142,9 +142,12 @@ func (l *Log) Any(from, to time.Time) bool {
 }
 
 // Lateness is how much of a span the server was late.
-func (l *Log) Lateness(from, to time.Time) time.Duration {
+func (l *Log) Lateness(from, to time.Time) time.Duration { return Within(l.late, from, to) }
+
+// Within is how much of a span events took.
+func Within(events []Event, from, to time.Time) time.Duration {
 	var sum time.Duration
-	for _, e := range l.late {
+	for _, e := range events {
 		if e.overlaps(from, to) {
 			sum += earlier(e.To, to).Sub(later(e.From, from))
 		}

@@ -1,5 +1,5 @@
 // Package journal keeps what handlers did, outside Redis: an append-only file for each run of a worker process, with one
-// record when a handler starts and one when it ends. A record is handed to the system before the handler goes on, so
+// record when a handler starts and one when it ends, and a beat now and then. A record is handed to the system before the handler goes on, so
 // kill -9 loses none.
 package journal
 
@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync/atomic"
+	"time"
 )
 
 // Kind says what a record notes.
@@ -18,10 +20,15 @@ type Kind uint8
 
 // Kinds.
 const (
-	Start  Kind = 1 + iota // a handler was called
-	OK                     // it returned nil
-	Failed                 // it returned an error
+	Start   Kind = 1 + iota // a handler was called
+	OK                      // it returned nil
+	Failed                  // it returned an error
+	GivenUp                 // its context ended before it did, and it gave its message back
+	Beat                    // no handler at all: the process was given time
 )
+
+// BeatEvery is the time between two beats of a process. Where they are further apart it was given no time.
+const BeatEvery = 10 * time.Millisecond
 
 // ID is the id of a stream's entry.
 type ID struct {
@@ -52,7 +59,7 @@ func ParseID(s string) (ID, bool) {
 	return ID{m, uint32(n)}, err == nil
 }
 
-// Record is one start or end of a handler.
+// Record is one start or end of a handler, or a beat, which has a Kind, a Run and a time alone.
 type Record struct {
 	// Seq is the number of the message.
 	Seq int
@@ -107,25 +114,36 @@ func (r *Record) decode(b *[Size]byte) bool {
 }
 
 // Writer appends records to the file of one run. It is safe for concurrent use.
-type Writer struct{ file *os.File }
+type Writer struct {
+	file   *os.File
+	failed atomic.Pointer[error]
+}
 
 const suffix = ".journal"
 
+func fileName(run int) string { return fmt.Sprintf("run-%06d%s", run, suffix) }
+
 // Create makes the file of a run in a directory. A run that has one already is an error.
 func Create(dir string, run int) (*Writer, error) {
-	path := filepath.Join(dir, fmt.Sprintf("run-%06d%s", run, suffix))
+	path := filepath.Join(dir, fileName(run))
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("create the journal: %w", err)
 	}
-	return &Writer{file}, nil
+	return &Writer{file: file}, nil
 }
 
-// Write hands a record to the system. With an error the handler must not go on.
+// Write hands a record to the system. With an error the handler must not go on, and every later call returns it too: half a
+// record may stand at the end, and nothing must come after it.
 func (w *Writer) Write(r *Record) error {
+	if failed := w.failed.Load(); failed != nil {
+		return *failed
+	}
 	var space [Size]byte
 	if _, err := w.file.Write(r.Append(space[:0])); err != nil {
-		return fmt.Errorf("write the journal: %w", err)
+		err = fmt.Errorf("write the journal: %w", err)
+		w.failed.CompareAndSwap(nil, &err)
+		return err
 	}
 	return nil
 }

@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 
 func record(i int) Record {
 	return Record{
-		Seq: i, Kind: Kind(1 + i%3), Group: uint8(i % 2), Failures: uint16(i % 5), Lost: uint16(i % 7), Run: uint32(i * 3),
+		Seq: i, Kind: Kind(1 + i%3), Group: uint8(i % 2), Failures: uint16(i % 5), Lost: uint16(i % 7), Run: 1,
 		Entry: ID{1796060001000 + uint64(i), uint32(i)}, Original: ID{1796060000000 + uint64(i), 1 << 31}, At: 1 << 60, Sent: int64(-i),
 	}
 }

@@ -24,16 +24,28 @@ func Files(dir string) ([]string, error) {
 }
 
 // Read calls f with each record of a file, in the order in which they were written; f must not keep it. A last record
-// that was cut short is left out: its process was killed while it wrote. Anything else that is no record is an error.
+// that was cut short is left out: its process was killed while it wrote. Anything else that is no record is an error,
+// and so is a record of another run than the file is of.
 func Read(path string, f func(*Record)) error {
 	file, err := os.Open(path)
 	if err != nil {
 		return fmt.Errorf("open the journal: %w", err)
 	}
 	defer file.Close()
-	_, err = read(bufio.NewReaderSize(file, readBuffer), f)
+	name := filepath.Base(path)
+	var foreign error
+	_, err = read(bufio.NewReaderSize(file, readBuffer), func(r *Record) {
+		if fileName(int(r.Run)) != name {
+			foreign = fmt.Errorf("it holds a record of run %d", r.Run)
+			return
+		}
+		f(r)
+	})
+	if err == nil {
+		err = foreign
+	}
 	if err != nil {
-		return fmt.Errorf("journal %s: %w", filepath.Base(path), err)
+		return fmt.Errorf("journal %s: %w", name, err)
 	}
 	return nil
 }
@@ -52,6 +64,9 @@ func read(from io.Reader, f func(*Record)) (whole int64, err error) {
 		}
 		if !r.decode(&b) {
 			return whole, fmt.Errorf("what stands at byte %d is no record", whole)
+		}
+		if r.Kind < Start || r.Kind > Beat {
+			return whole, fmt.Errorf("the record at byte %d is of kind %d", whole, r.Kind)
 		}
 		whole += Size
 		f(&r)
@@ -80,7 +95,7 @@ type Follower struct {
 	dir    string
 	read   map[string]int64
 	totals Totals
-	// Each is called with each record once, if it is set; it must not keep it.
+	// Each is called with each record once, but for beats, if it is set; it must not keep it.
 	Each func(*Record)
 }
 
@@ -130,6 +145,9 @@ func (f *Follower) count(r *Record) {
 		f.totals.OK++
 	case Failed:
 		f.totals.Failed++
+	case GivenUp:
+	case Beat:
+		return
 	}
 	if f.Each != nil {
 		f.Each(r)

@@ -64,7 +64,7 @@ func (r *records) add(one *journal.Record) {
 		}
 		r.bits[one.Seq/64] |= 1 << (one.Seq % 64)
 		r.ends = append(r.ends, one.At)
-	case journal.Failed: // none is planned
+	case journal.Failed, journal.GivenUp, journal.Beat: // none is planned, and beats are not told
 	}
 }
 

@@ -10,24 +10,28 @@ import (
 )
 
 // MinBody is the length of the shortest body, which is a header alone.
-const MinBody = len(magic) + 8 + 8
+const MinBody = len(magic) + 8 + 8 + 4
 
 // magic opens each body, so that a stranger's message is not taken for ours.
 const magic = "xqlt"
 
 // AppendBody appends a body of size bytes, at least MinBody: the header of message number seq, which was due to be sent at a time,
-// and padding.
+// and padding. Each byte of it can be told from a wrong one.
 func AppendBody(to []byte, seq int, sent time.Time, size int) []byte {
 	to = append(to, magic...)
 	to = binary.BigEndian.AppendUint64(to, uint64(seq))
 	to = binary.BigEndian.AppendUint64(to, uint64(sent.UnixNano()))
-	for range size - MinBody {
-		to = append(to, '.')
+	to = binary.BigEndian.AppendUint32(to, uint32(max(size, MinBody)))
+	for i := range size - MinBody {
+		to = append(to, padding(seq, i))
 	}
 	return to
 }
 
-// ParseBody reads the header of a body. ok is false for one that AppendBody did not write.
+// padding is a byte behind the header: another one in the next place, and in the next message.
+func padding(seq, i int) byte { return 'a' + byte((seq%26+i)%26) }
+
+// ParseBody reads the header of a body. ok is false for one that AppendBody did not write, and for one that was changed since.
 func ParseBody(body []byte) (seq int, sent time.Time, ok bool) {
 	if len(body) < MinBody || string(body[:len(magic)]) != magic {
 		return 0, time.Time{}, false
@@ -36,8 +40,19 @@ func ParseBody(body []byte) (seq int, sent time.Time, ok bool) {
 	if n > math.MaxInt64 {
 		return 0, time.Time{}, false
 	}
+	if int(binary.BigEndian.Uint32(body[MinBody-4:])) != len(body) {
+		return 0, time.Time{}, false
+	}
+	for i, b := range body[MinBody:] {
+		if b != padding(int(n), i) {
+			return 0, time.Time{}, false
+		}
+	}
 	return int(n), time.Unix(0, int64(binary.BigEndian.Uint64(body[len(magic)+8:]))), true
 }
+
+// Failure is the error of a handler that fails as planned.
+const Failure = "failed as planned"
 
 // Group is the name of a group by its number, from 0.
 func Group(number int) string { return "group-" + strconv.Itoa(number) }

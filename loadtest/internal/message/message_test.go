@@ -19,7 +19,9 @@ func TestBodyKeepsItsHeader(t *testing.T) {
 			t.Errorf("size %d: got %d, %v, %v", size, seq, at, ok)
 		}
 	}
-	for _, foreign := range []string{"", "xqlt", "xqlt0123456789abcde", "abcd0123456789abcdef", "xqlt\xff123456789abcdef"} {
+	whole := string(AppendBody(nil, 5, sent, 100))
+	for _, foreign := range []string{"", "xqlt", "xqlt0123456789abcde", "abcd0123456789abcdef", "xqlt\xff123456789abcdef0123",
+		whole[:99], whole[:MinBody], whole + "x", whole[:60] + "." + whole[61:], whole[:50] + whole[51:] + "a"} {
 		if _, _, ok := ParseBody([]byte(foreign)); ok {
 			t.Errorf("%q was taken for one of ours", foreign)
 		}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/xstreamq/xstreamq/loadtest/internal/message"
 	"github.com/xstreamq/xstreamq/loadtest/internal/report"
 )
 
@@ -11,7 +12,7 @@ import (
 func (j *judge) place(f *found) {
 	j.placed[f.place]++
 	if f.seq < 0 {
-		j.identity.add("%s: %v is no message of this test, or has no body: %q", f.place, f.id, f.fields)
+		j.identity.add("%s: %v is no message of this test, or its body is not what was published: %.300s", f.place, f.id, fmt.Sprintf("%q", f.fields))
 		return
 	}
 	if !j.known(f.seq, f.id, f.place.String()) {
@@ -48,6 +49,13 @@ func (j *judge) deadLetter(f *found) {
 		j.mustDie.add("%s is dead by reason of %q, not \"failed\"", name, reason)
 	case rc != j.o.Plan.MaxRetries+1:
 		j.mustDie.add("%s is dead with rc %d, not %d", name, rc, j.o.Plan.MaxRetries+1)
+	case lc < int(j.groups[f.group].lost[f.seq]):
+		j.mustDie.add("%s is dead with lc %d, and a handler saw %d", name, lc, j.groups[f.group].lost[f.seq])
+	case f.fields["err"] != message.Failure:
+		j.mustDie.add("%s is dead with the error %.100q, not %q", name, f.fields["err"], message.Failure)
+	case f.counter("at") <= 0 || f.fields["from"] == "" || f.fields["by"] == "":
+		j.mustDie.add("%s is dead and does not say when, from where or by whom: at %.40q, from %.40q, by %.200q", name, f.fields["at"],
+			f.fields["from"], f.fields["by"])
 	case !f.hasOID:
 		j.mustDie.add("%s is dead and has no oid", name)
 	case ^j.groups[f.group].ended[f.seq]&(1<<(j.o.Plan.MaxRetries+1)-1) != 0:

@@ -16,7 +16,7 @@ const (
 	unexplained cause = iota
 	inHandler         // its worker was killed while the handler ran
 	afterEnd          // its worker was killed within the window after the handler's end
-	lateEnd           // it was killed later, but server or machine were late meanwhile
+	lateEnd           // it was killed later, but server or worker were late meanwhile
 	stopped           // its worker stood still meanwhile
 	outage            // the server was down meanwhile
 	outageKill        // the server was down when the handler ended, and its worker was killed before it could tell
@@ -28,7 +28,7 @@ var causeText = [...]string{
 	unexplained: "not explained",
 	inHandler:   "worker killed while the handler ran",
 	afterEnd:    "worker killed just after the handler's end",
-	lateEnd:     "worker killed after the handler's end, the server or the machine being late",
+	lateEnd:     "worker killed after the handler's end, the server or the worker being late",
 	stopped:     "worker stood still",
 	outage:      "server was down",
 	outageKill:  "server was down, then worker killed",
@@ -37,18 +37,20 @@ var causeText = [...]string{
 }
 
 // Outcomes are on their way until settleTime after an outage, in which workers connect again and take stock. When the server died
-// they may have been so for onTheWay: it answers late when it is about to write its file.
+// they may have been so for onTheWay: it answers late when it is about to write its file. However late somebody is, an outcome
+// needs no more than mostLate.
 const (
 	settleTime = 3 * time.Second
 	onTheWay   = 500 * time.Millisecond
+	mostLate   = time.Second
 )
 
-// execution is one run of a handler. A zero end says that it did not end.
+// execution is one run of a handler. A zero end says that it did not end; a zero gaveUp that it was not told to.
 type execution struct {
-	run        int
-	start, end time.Time
-	failures   int
-	lost       int
+	run                int
+	start, end, gaveUp time.Time
+	failures           int
+	lost               int
 }
 
 // histories reads the journal again, and looks at the messages that ran more often than their failures ask for, or lost a lease.
@@ -81,6 +83,7 @@ func (j *judge) history(records []journal.Record) {
 	name := j.name(int(records[0].Group), records[0].Seq)
 	runs := executions(records)
 	j.repeated(name, runs)
+	j.ordered(name, runs)
 	sent := time.Unix(0, records[0].Sent)
 	for i := range runs {
 		var before *execution
@@ -104,7 +107,11 @@ func executions(records []journal.Record) []execution {
 			continue
 		}
 		if at, ok := open[key]; ok {
-			runs[at].end = time.Unix(0, r.At)
+			if r.Kind == journal.GivenUp {
+				runs[at].gaveUp = time.Unix(0, r.At)
+			} else {
+				runs[at].end = time.Unix(0, r.At)
+			}
 			delete(open, key)
 		}
 	}
@@ -162,13 +169,13 @@ func (j *judge) repeatCause(first, again *execution) cause {
 }
 
 // killCause says whether a worker was killed so soon after a handler's end that the outcome had not reached the server. When the
-// server is late the outcome has so much more time, and as much again until the server has caught up.
+// server or the worker is late the outcome has so much more time, and as much again until who was late has caught up.
 func (j *judge) killCause(e *execution, kill fault.Event) cause {
 	gap := kill.From.Sub(e.end)
 	switch {
 	case gap <= j.o.Window:
 		return afterEnd
-	case gap <= j.o.Window+2*j.faults.Lateness(e.end, kill.From):
+	case gap <= j.o.Window+min(mostLate, 2*j.lateness(e.run, e.end, kill.From)):
 		return lateEnd
 	}
 	return unexplained
@@ -194,6 +201,9 @@ func (j *judge) lossesOf(name string, sent time.Time, before, e *execution) {
 	}
 	if before != nil && before.failures == e.failures {
 		c := j.lossCause(before, e)
+		if kill, killed := j.faults.Killed(before.run); killed && kill.From.Before(e.start) {
+			since = kill.From
+		}
 		j.lossSeen(name, c, before, e)
 		if c == inHandler && n == 1 {
 			kill, _ := j.faults.Killed(before.run)
@@ -201,13 +211,26 @@ func (j *judge) lossesOf(name string, sent time.Time, before, e *execution) {
 		}
 		n--
 	}
-	for range n {
+	for i := range n {
 		c := beforeStart
-		if !j.faults.Any(since, e.start) {
+		if !j.faults.Any(since, e.start) || e.start.Sub(since) < j.least(e.lost-lostBefore(before)-n+i+1, since, e.start) {
 			c = unexplained
 		}
 		j.lossSeen(name, c, before, e)
 	}
+}
+
+func lostBefore(e *execution) int {
+	if e == nil {
+		return 0
+	}
+	return e.lost
+}
+
+// least is how long it takes at least for so many leases to run out, one after the other. They are renewed each third; that half
+// of a lease is left when its worker dies allows for a renewal that is late.
+func (j *judge) least(leases int, since, until time.Time) time.Duration {
+	return time.Duration(leases)*j.o.Lease/2 - j.faults.Lateness(since.Add(-j.o.Lease), until)
 }
 
 func (j *judge) lossSeen(name string, c cause, before, e *execution) {

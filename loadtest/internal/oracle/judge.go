@@ -17,18 +17,19 @@ import (
 type judge struct {
 	o      Options
 	faults *fault.Log
+	beats  map[uint32]*beats
 
 	status []producer.Status // 0: not tried
 	ids    []journal.ID      // the zero id: not known
 	groups []groupTally
 
 	lost, twice, left, budget, healthyDead, mustDie, uncounted, identity problems
-	unexplainedRepeats, unexplainedLosses                                problems
+	unexplainedRepeats, unexplainedLosses, miscounted, beside            problems
 
 	acknowledged, refused, unknown, unknownFound int64
 	starts, ok, failed, deadLetters              int64
 	placed                                       map[place]int64
-	repeats, losses                              map[cause]int64
+	repeats, losses, overlaps                    map[cause]int64
 	firstStart, recovery, gap                    *report.Histogram
 }
 
@@ -43,9 +44,9 @@ type groupTally struct {
 
 func newJudge(o Options) *judge {
 	j := &judge{
-		o: o, faults: fault.NewLog(o.Faults),
+		o: o, faults: fault.NewLog(o.Faults), beats: map[uint32]*beats{},
 		status: make([]producer.Status, o.Messages), ids: make([]journal.ID, o.Messages), groups: make([]groupTally, o.Groups),
-		placed: map[place]int64{}, repeats: map[cause]int64{}, losses: map[cause]int64{},
+		placed: map[place]int64{}, repeats: map[cause]int64{}, losses: map[cause]int64{}, overlaps: map[cause]int64{},
 		firstStart: report.NewHistogram(), recovery: report.NewHistogram(), gap: report.NewHistogram(),
 	}
 	for i := range j.groups {
@@ -100,6 +101,10 @@ func (j *judge) known(seq int, id journal.ID, where string) bool {
 
 // record takes one record of the journal.
 func (j *judge) record(r *journal.Record) {
+	if r.Kind == journal.Beat {
+		j.beat(r)
+		return
+	}
 	if int(r.Group) >= j.o.Groups {
 		j.identity.add("message %d was handled by group %d, which does not exist", r.Seq, r.Group)
 		return
@@ -112,6 +117,7 @@ func (j *judge) record(r *journal.Record) {
 	switch r.Kind {
 	case journal.Start:
 		j.start(g, r)
+		g.look[r.Seq] = g.look[r.Seq] || g.started[r.Seq]&attempt != 0
 		g.started[r.Seq] |= attempt
 	case journal.OK, journal.Failed:
 		j.end(g, r)
@@ -176,6 +182,9 @@ func (j *judge) conserve() {
 			// Who begins after n failures has ended after n-1.
 			if bare := g.started[seq] &^ (g.ended[seq]<<1 | 1); bare != 0 {
 				j.uncounted.add("%s has failures counted that no handler returned", j.name(group, seq))
+			}
+			if g.ended[seq]&^g.started[seq] != 0 {
+				j.identity.add("%s: a handler ended that had not begun", j.name(group, seq))
 			}
 		}
 	}

@@ -25,15 +25,19 @@ type Options struct {
 	Groups int
 	// Messages is how many were to be published.
 	Messages int
-	// Plan says which handlers failed; MaxLostLeases is the budget of lost leases.
+	// Plan says which handlers failed; MaxLostLeases is the budget of lost leases, Lease how long one is.
 	Plan          message.Plan
 	MaxLostLeases int
+	Lease         time.Duration
+	// Workers is how many there are at once, and Held how many messages each may hold at once, of all groups: so many may run again,
+	// or be lost, for each fault.
+	Workers, Held int
 	// Journal is the directory of the journals, AckFile the producer's file of outcomes.
 	Journal, AckFile string
 	// Faults are what was done to the processes.
 	Faults []fault.Event
 	// Window is how long before its worker's kill a handler may have ended and its message come again all the same: the time
-	// that the outcome needs to reach the server. 0 means 20ms.
+	// that the outcome needs to reach the server, when neither that nor the worker is late. 0 means 20ms.
 	Window time.Duration
 	// Drained says that the run waited until nothing was left, so that only dead letters may be.
 	Drained bool

@@ -48,7 +48,7 @@ func newStory(t *testing.T) *story {
 	s := &story{t: t, conn: conn, began: time.Unix(1796060000, 0), records: map[uint32][]journal.Record{}}
 	s.opts = Options{
 		Server: server, Keys: Keys{Prefix: prefix, Queue: "q"}, Groups: 1, Messages: storyMessages, Plan: storyPlan, MaxLostLeases: 5,
-		Journal: dir, AckFile: filepath.Join(dir, "outcomes"), Drained: true,
+		Lease: 2 * time.Second, Workers: 3, Held: 10, Journal: dir, AckFile: filepath.Join(dir, "outcomes"), Drained: true,
 	}
 	s.do("XGROUP", "CREATE", s.opts.Keys.stream(), message.Group(0), "0", "MKSTREAM")
 	s.do("XGROUP", "CREATE", s.opts.Keys.retry(0), message.Group(0)+"-retry", "0", "MKSTREAM")
@@ -99,6 +99,14 @@ func (s *story) ran(run, seq, failures, lost int, begin time.Duration, ends bool
 	s.records[r.Run] = append(s.records[r.Run], r)
 }
 
+// beat adds beats of a run.
+func (s *story) beat(run int, from, to, every time.Duration) {
+	for at := from; at < to; at += every {
+		r := journal.Record{Kind: journal.Beat, Run: uint32(run), At: s.at(at).UnixNano()}
+		s.records[r.Run] = append(s.records[r.Run], r)
+	}
+}
+
 // handled runs a message as the plan says, in one run, and puts the dead letter where there must be one.
 func (s *story) handled(seq int) {
 	for failures := 0; failures <= s.opts.Plan.MaxRetries; failures++ {
@@ -111,8 +119,11 @@ func (s *story) handled(seq int) {
 }
 
 func (s *story) dead(seq int, fields ...string) {
-	s.do(append([]string{"XADD", s.opts.Keys.dead(0), "*", "body", body(seq)}, fields...)...)
+	s.do(append([]string{"XADD", s.opts.Keys.dead(0), "*", "body", body(seq)}, append(fields, deadFields...)...)...)
 }
+
+// deadFields are those that all dead letters have.
+var deadFields = []string{"err", message.Failure, "at", "1796060000009", "from", "1-1", "by", "c~1000"}
 
 // onQueue puts the entry of a message on the queue; read says that the group's worker has it.
 func (s *story) onQueue(seq int, read bool) {

@@ -23,7 +23,10 @@ func (j *judge) verdict() Verdict {
 		j.uncounted.none("no failure is counted that no handler returned"),
 		j.identity.none("what is handled or kept was published, once, under its id"),
 		j.unexplainedRepeats.none(fmt.Sprintf("each repeated run ended within %v before its worker's kill, or beside another cause", j.o.Window)),
-		j.unexplainedLosses.none("each lost lease has a fault as its cause"),
+		j.unexplainedLosses.none("each lost lease has a fault as its cause, and had the time to run out"),
+		j.miscounted.none("each delivery counts what became of the one before"),
+		j.beside.none("no handler runs beside another of its message, but of a worker or a server that stood still"),
+		j.bounded(),
 	}
 	v.Counts = []report.Count{
 		{Name: "publishes acknowledged", N: j.acknowledged},
@@ -72,9 +75,11 @@ func (p *problems) none(name string) report.Check {
 func (j *judge) tables() []report.Table {
 	repeats := report.Table{Title: "Handlers that ended twice in one attempt", Columns: []string{"cause", "times", "per kill"}}
 	losses := report.Table{Title: "Lost leases that handlers saw", Columns: []string{"cause", "times", "per kill"}}
+	overlaps := report.Table{Title: "Handlers that ran beside another of their message", Columns: []string{"cause", "times", "per kill"}}
 	for c := unexplained; int(c) < len(causeText); c++ {
 		repeats.Rows = append(repeats.Rows, j.causeRow(c, j.repeats)...)
 		losses.Rows = append(losses.Rows, j.causeRow(c, j.losses)...)
+		overlaps.Rows = append(overlaps.Rows, j.causeRow(c, j.overlaps)...)
 	}
 	where := report.Table{Title: "Messages in Redis", Columns: []string{"place", "messages"}}
 	for p := undelivered; p <= scheduled; p++ {
@@ -82,7 +87,7 @@ func (j *judge) tables() []report.Table {
 			where.Rows = append(where.Rows, []string{p.String(), report.FormatCount(n)})
 		}
 	}
-	tables := []report.Table{repeats, losses, j.lossTable(), where}
+	tables := []report.Table{repeats, overlaps, losses, j.lossTable(), where}
 	kept := tables[:0]
 	for _, t := range tables {
 		if len(t.Rows) > 0 {

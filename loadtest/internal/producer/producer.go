@@ -35,10 +35,11 @@ type Options struct {
 	Published func(after time.Duration)
 }
 
+// MaxBatch is how many publishes share a round trip at most.
+const MaxBatch = 100
+
 const (
 	defaultConnections = 4
-	// maxBatch is how many publishes share a round trip.
-	maxBatch = 100
 	// Waits between two attempts to connect.
 	firstWait, longestWait = 20 * time.Millisecond, 250 * time.Millisecond
 )
@@ -110,7 +111,7 @@ type publisher struct {
 	p       *Producer
 	conn    *resp.Conn
 	body    []byte
-	due     [maxBatch]time.Time
+	due     [MaxBatch]time.Time
 	outcome []byte
 }
 

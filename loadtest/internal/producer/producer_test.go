@@ -150,7 +150,7 @@ func TestCutConnection(t *testing.T) {
 			ids := stored(t, redistest.URL(t), prefix, o.Body)
 			found := agree(t, acks, ids)
 			_, there := ids[victim]
-			if acks[victim].Status != Unknown || there != after || counts.Unknown == 0 || counts.Unknown > maxBatch || counts.Refused > 0 {
+			if acks[victim].Status != Unknown || there != after || counts.Unknown == 0 || counts.Unknown > MaxBatch || counts.Refused > 0 {
 				t.Errorf("the message on the cut connection: %+v, stored %v; %+v, of the unknown %d are stored", acks[victim], there, counts, found)
 			}
 		})
@@ -190,7 +190,7 @@ func TestOutage(t *testing.T) {
 		}
 	})
 	agree(t, acks, stored(t, server.URL(), "", o.Body))
-	if counts.Unknown > int64(o.Connections*maxBatch) || counts.Refused > 0 {
+	if counts.Unknown > int64(o.Connections*MaxBatch) || counts.Refused > 0 {
 		t.Errorf("%+v", counts)
 	}
 }

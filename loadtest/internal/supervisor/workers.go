@@ -134,7 +134,9 @@ func (w *Workers) attend(slot int, p *process, output io.Reader) {
 	p.err = p.cmd.Wait()
 	close(p.done)
 	w.mu.Lock()
-	unasked := !p.killed && (!w.stopping || p.err != nil)
+	// One that had ended by itself just before it was to be killed counts too.
+	byKill := p.killed && killedBySignal(p.cmd.ProcessState)
+	unasked := !byKill && (!w.stopping || p.err != nil)
 	if unasked {
 		w.crashes = append(w.crashes, fmt.Sprintf("worker %d ended by itself: %v", p.run, p.cmd.ProcessState))
 	}
@@ -149,6 +151,11 @@ func (w *Workers) attend(slot int, p *process, output io.Reader) {
 		defer w.mu.Unlock()
 		w.crashes = append(w.crashes, err.Error())
 	}
+}
+
+func killedBySignal(state *os.ProcessState) bool {
+	status, ok := state.Sys().(syscall.WaitStatus)
+	return ok && status.Signaled() && status.Signal() == syscall.SIGKILL
 }
 
 // victim returns a process that runs, or nil when there is none to choose.

@@ -46,12 +46,27 @@ type Options struct {
 const openWait = 50 * time.Millisecond
 
 // Run consumes until ctx ends, then drains. A server that is down is waited for.
-func Run(ctx context.Context, o Options, log io.Writer) error {
+func Run(ctx context.Context, o Options, log io.Writer) (err error) {
 	notes, err := journal.Create(o.Journal, o.Run)
 	if err != nil {
 		return err
 	}
 	defer notes.Close()
+	ctx, unable := context.WithCancelCause(ctx)
+	beating, still := context.WithCancel(context.Background())
+	beats := make(chan error, 1)
+	go func() {
+		err := beat(beating, o.Run, notes)
+		if err != nil {
+			unable(err) // a worker whose journal cannot be written proves nothing
+		}
+		beats <- err
+	}()
+	defer func() {
+		still()
+		err = errors.Join(err, <-beats)
+		unable(nil)
+	}()
 	client, err := open(ctx, o, log)
 	if err != nil || client == nil {
 		return err
@@ -77,6 +92,18 @@ func Run(ctx context.Context, o Options, log io.Writer) error {
 	}
 	<-ctx.Done()
 	return client.Close()
+}
+
+// beat notes until ctx ends that this process is given time: what is written late for want of it is nobody's fault.
+func beat(ctx context.Context, run int, notes *journal.Writer) error {
+	for {
+		if err := notes.Write(&journal.Record{Kind: journal.Beat, Run: uint32(run), At: time.Now().UnixNano()}); err != nil {
+			return err
+		}
+		if !sleep(ctx, journal.BeatEvery) {
+			return nil
+		}
+	}
 }
 
 // open returns nil and no error when ctx ended first. A mistake in the options is not waited for.
@@ -114,7 +141,7 @@ type handler struct {
 	notes *journal.Writer
 }
 
-var errPlanned = errors.New("failed as planned")
+var errPlanned = errors.New(message.Failure)
 
 func (h *handler) handle(ctx context.Context, m *xstreamq.Message[[]byte]) error {
 	seq, sent, ok := message.ParseBody(m.Body)
@@ -131,7 +158,8 @@ func (h *handler) handle(ctx context.Context, m *xstreamq.Message[[]byte]) error
 		return xstreamq.Release(err)
 	}
 	if !sleep(ctx, h.opts.Handler) {
-		return xstreamq.Release(context.Cause(ctx)) // not what the plan calls a failure
+		r.Kind, r.At = journal.GivenUp, time.Now().UnixNano()
+		return xstreamq.Release(errors.Join(context.Cause(ctx), h.notes.Write(&r))) // not what the plan calls a failure
 	}
 	r.Kind = journal.OK
 	if h.opts.Plan.Fails(h.group, seq, m.Retries) {
