@@ -83,6 +83,8 @@ func (f *faultFlags) check() error {
 	check(o.Connections < 1 || o.Connections > 1000, "--connections %d: use 1 to 1000", o.Connections)
 	check(o.Workers < 1+o.Spared || o.Workers > 100, "--workers %d: use %d to 100", o.Workers, 1+o.Spared)
 	check(o.Groups < 1 || o.Groups > 8, "--groups %d: use 1 to 8", o.Groups)
+	check(o.Messages > 0 && o.Groups > 0 && o.Messages > maxMessages/o.Groups, "--messages %d for %d groups: use %d messages at most for all groups",
+		o.Messages, o.Groups, maxMessages)
 	check(o.Concurrency < 0 || o.Concurrency > 10_000, "--concurrency %d: use 1 to 10000", o.Concurrency)
 	check(!(o.Plan.Rate >= 0 && o.Plan.Rate <= 1), "--failure-rate %v: use 0 to 1", o.Plan.Rate)
 	check(o.Plan.MaxRetries < 0 || o.Plan.MaxRetries > oracle.MaxRetries, "--max-retries %d: use 0 to %d", o.Plan.MaxRetries, oracle.MaxRetries)
@@ -116,6 +118,9 @@ func (f *faultFlags) run(cmd *cobra.Command) (err error) {
 		defer func() { err = errors.Join(err, server.Close()) }()
 		f.opts.Own, f.opts.URL = server, server.URL()
 	} else {
+		if err := f.reach(cmd.Context()); err != nil {
+			return err
+		}
 		defer func() { err = errors.Join(err, f.clean()) }()
 	}
 	r, err := chaos.Run(cmd.Context(), f.opts)
@@ -155,13 +160,38 @@ func (f *faultFlags) prepare(cmd *cobra.Command) error {
 	if f.keep == "" {
 		o.Dir, err = os.MkdirTemp("", "xstreamq-chaos-*")
 	} else {
-		err = os.MkdirAll(f.keep, 0o700)
+		err = emptyFolder(f.keep)
 	}
 	if err != nil {
 		return fmt.Errorf("make a folder for the journals: %w", err)
 	}
 	o.Settings = f.settings()
 	return nil
+}
+
+// reach says whether the server of --url answers, before anything is made that would have to be removed there.
+func (f *faultFlags) reach(ctx context.Context) error {
+	server, err := resp.ParseURL(f.url)
+	if err != nil {
+		return fmt.Errorf("--url: %w", err)
+	}
+	conn, err := resp.Dial(ctx, server)
+	if err != nil {
+		return fmt.Errorf("--url: the server does not answer: %w", err)
+	}
+	return conn.Close()
+}
+
+// emptyFolder makes a folder, which must not hold anything yet: the oracle would take it for this run's.
+func emptyFolder(path string) error {
+	if err := os.MkdirAll(path, 0o700); err != nil {
+		return err
+	}
+	found, err := os.ReadDir(path)
+	if err == nil && len(found) > 0 {
+		err = fmt.Errorf("%s is not empty: it holds %s; name another for --journal", path, found[0].Name())
+	}
+	return err
 }
 
 // clean removes the run's keys from a server that is not its own.

@@ -19,8 +19,14 @@ func TestChaosFlags(t *testing.T) {
 		"chaos --aof off --redis-faults 1s":                              {"would lose everything"},
 		"soak --duration 1s":                                             {"--duration: use 10s or more"},
 		"soak --rate 0":                                                  {"--rate: use more than 0"},
-		"soak --workers 1":                                               {"--workers 1: use 2"},
-		"chaos extra":                                                    {"unknown command"},
+		"soak --rate NaN":                                                {"--rate: use more than 0"},
+		"chaos --window 1m --max-repeats -1 --prefetch -2 --visibility 2h": {"--window 1m0s: use", "--max-repeats -1", "--prefetch -2", "--visibility 2h"},
+		"chaos --messages 20000000 --groups 2":                             {"--messages 20000000 for 2 groups"},
+		"chaos --url redis://:hidden@127.0.0.1:1":                          {"--url: the server does not answer"},
+		"chaos --url redis://:hidden@127.0.0.1:1/x":                        {"--url: the database of the Redis URL is no number"},
+		"chaos --journal .":                                                {". is not empty", "name another"},
+		"soak --workers 1":                                                 {"--workers 1: use 2"},
+		"chaos extra":                                                      {"unknown command"},
 	} {
 		root := newRootCommand()
 		root.SetArgs(strings.Fields(args))
@@ -28,6 +34,9 @@ func TestChaosFlags(t *testing.T) {
 		if err == nil {
 			t.Errorf("%s was accepted", args)
 			continue
+		}
+		if strings.Contains(err.Error(), "hidden") {
+			t.Errorf("%s shows the password: %v", args, err)
 		}
 		for _, want := range wants {
 			if !strings.Contains(err.Error(), want) {

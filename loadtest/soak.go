@@ -22,7 +22,7 @@ func newSoakCommand() *cobra.Command {
 			switch {
 			case duration < 10*time.Second:
 				return errors.New("--duration: use 10s or more")
-			case f.opts.Rate <= 0 || f.opts.Rate*duration.Seconds() > maxMessages:
+			case !(f.opts.Rate > 0 && f.opts.Rate*duration.Seconds() <= maxMessages): // also what is no number
 				return errors.New("--rate: use more than 0, and at most 20,000,000 messages in the whole --duration")
 			}
 			f.opts.Messages = int(math.Ceil(f.opts.Rate * duration.Seconds()))

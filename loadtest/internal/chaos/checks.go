@@ -18,7 +18,7 @@ func (r *run) fill(rep *report.Report, v oracle.Verdict) {
 	rep.Checks = append(rep.Checks, v.Checks...)
 	crashes := append(append(r.workers.Crashes(), r.problems...), r.watch.problems()...)
 	rep.Checks = append(rep.Checks, report.Check{
-		Name: "no process failed by itself", Held: len(crashes) == 0, Want: "0", Got: fmt.Sprint(len(crashes)),
+		Name: "nothing failed by itself: no process, no file", Held: len(crashes) == 0, Want: "0", Got: fmt.Sprint(len(crashes)),
 		Examples: crashes[:min(len(crashes), 10)],
 	})
 	if kills := faults.Count(fault.Kill); kills > 0 {

@@ -57,7 +57,7 @@ func Run(ctx context.Context, o Options) (*report.Report, error) {
 		return nil, err
 	}
 	if err := r.noteFaults(); err != nil {
-		return nil, err
+		r.problems = append(r.problems, err.Error())
 	}
 	// The run is over, also when it was interrupted: what follows has its own deadlines.
 	verdict, err := oracle.Judge(context.WithoutCancel(ctx), r.judge())
@@ -84,6 +84,17 @@ func (r *run) play(ctx context.Context, rep *report.Report) (err error) {
 	}); err != nil {
 		return err
 	}
+	ctx, giveUp := context.WithCancel(ctx)
+	var hope sync.WaitGroup
+	hope.Go(func() {
+		select {
+		case <-r.workers.Hopeless():
+			giveUp()
+		case <-ctx.Done():
+		}
+	})
+	defer hope.Wait()
+	defer giveUp()
 	r.pulse = supervisor.StartPulse(r.server)
 	defer r.pulse.Stop()
 	r.watch = startWatch(r)

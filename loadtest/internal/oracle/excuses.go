@@ -7,11 +7,11 @@ import (
 	"github.com/xstreamq/xstreamq/loadtest/internal/report"
 )
 
-// Of the handlers that ended well one in lateShare may run again because somebody was late, and lateSlack besides: more is no
-// accident of a busy machine.
+// Of the handlers that ended well one in lateShare may run again because somebody was late, and all that lateSlack workers held
+// besides: more is no accident of a busy machine.
 const (
 	lateShare = 200
-	lateSlack = 10
+	lateSlack = 2
 )
 
 // bounded holds what faults excuse against what they can have done: a fault takes no more than its workers held. So a mistake that
@@ -27,7 +27,7 @@ func (j *judge) bounded() report.Check {
 		got  int64
 		most int64
 	}{
-		{"handlers that ran again: " + causeText[lateEnd], j.repeats[lateEnd], lateSlack + j.ok/lateShare},
+		{"handlers that ran again: " + causeText[lateEnd], j.repeats[lateEnd], lateSlack*held + j.ok/lateShare},
 		{"handlers that ran again: " + causeText[stopped], j.repeats[stopped], stops * held},
 		{"handlers that ran again: " + causeText[outage], j.repeats[outage], outages * all},
 		{"handlers that ran again: " + causeText[outageKill], j.repeats[outageKill], min(kills*held, outages*all)},

@@ -81,7 +81,10 @@ func (j *judge) histories() error {
 // history looks at the records of one message, in the order of time.
 func (j *judge) history(records []journal.Record) {
 	name := j.name(int(records[0].Group), records[0].Seq)
-	runs := executions(records)
+	runs, loose := executions(records)
+	if loose > 0 {
+		j.identity.add("%s: %d ends of handlers that had not begun, or had ended", name, loose)
+	}
 	j.repeated(name, runs)
 	j.ordered(name, runs)
 	sent := time.Unix(0, records[0].Sent)
@@ -94,9 +97,8 @@ func (j *judge) history(records []journal.Record) {
 	}
 }
 
-// executions pairs starts with ends.
-func executions(records []journal.Record) []execution {
-	var runs []execution
+// executions pairs starts with ends, and says how many ends had no start.
+func executions(records []journal.Record) (runs []execution, loose int) {
 	open := map[[3]uint64]int{} // by run and entry
 	for i := range records {
 		r := &records[i]
@@ -106,7 +108,10 @@ func executions(records []journal.Record) []execution {
 			runs = append(runs, execution{run: int(r.Run), start: time.Unix(0, r.At), failures: int(r.Failures), lost: int(r.Lost)})
 			continue
 		}
-		if at, ok := open[key]; ok {
+		at, ok := open[key]
+		if !ok {
+			loose++
+		} else {
 			if r.Kind == journal.GivenUp {
 				runs[at].gaveUp = time.Unix(0, r.At)
 			} else {
@@ -115,7 +120,7 @@ func executions(records []journal.Record) []execution {
 			delete(open, key)
 		}
 	}
-	return runs
+	return runs, loose
 }
 
 // repeated finds attempts that ended more than once. Each end but the last must have a cause.

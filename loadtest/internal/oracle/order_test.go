@@ -106,6 +106,10 @@ var brokenOrder = []brokenStory{
 		s.all()
 		s.records[1] = s.records[1][1:]
 	}, []string{isIdentity}},
+	{"an end that stands there twice", func(s *story) {
+		s.all()
+		s.records[1] = append(s.records[1], s.records[1][1])
+	}, []string{isIdentity}},
 	{"a dead letter without its error", func(s *story) {
 		s.all()
 		s.do("DEL", s.opts.Keys.dead(0))
@@ -140,7 +144,7 @@ func TestExcusesAreBounded(t *testing.T) {
 		put  func(*judge, int64)
 		most int64
 	}{
-		"late":                {func(j *judge, n int64) { j.repeats[lateEnd] = n }, 10 + 1000/200},
+		"late":                {func(j *judge, n int64) { j.repeats[lateEnd] = n }, 2*10 + 1000/200},
 		"stopped":             {func(j *judge, n int64) { j.repeats[stopped] = n }, 10},
 		"outage":              {func(j *judge, n int64) { j.repeats[outage] = n }, 30},
 		"pause that was none": {func(j *judge, n int64) { j.repeats[paused] = n }, 0},

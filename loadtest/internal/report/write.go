@@ -2,6 +2,7 @@ package report
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -16,17 +17,17 @@ type Output struct {
 	Page string
 }
 
-// Write writes the page first, since whoever waits for the text may look at it next.
+// Write writes the page first, since whoever waits for the text may look at it next. A page that cannot be written costs nobody
+// the text.
 func (o Output) Write(r *Report, stdout io.Writer) error {
+	var noPage error
 	if o.Page != "" {
-		if err := writePage(r, o.Page); err != nil {
-			return err
-		}
+		noPage = writePage(r, o.Page)
 	}
 	if o.JSON {
-		return r.JSON(stdout)
+		return errors.Join(noPage, r.JSON(stdout))
 	}
-	return r.Text(stdout)
+	return errors.Join(noPage, r.Text(stdout))
 }
 
 // Check says whether the page can be written, before a run that may take hours.

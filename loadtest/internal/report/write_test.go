@@ -38,6 +38,16 @@ func TestOutput(t *testing.T) {
 	}
 }
 
+// A page that cannot be written is an error, and the text is there all the same.
+func TestTextWithoutPage(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	o := Output{Page: filepath.Join(t.TempDir(), "gone", "report.html")}
+	if err := o.Write(sample(), &out); err == nil || !strings.HasPrefix(out.String(), "chaos: BROKEN\n") {
+		t.Errorf("text %q, %v", out.String(), err)
+	}
+}
+
 func TestOutputCheck(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()

@@ -53,6 +53,8 @@ type Workers struct {
 	crashes  []string
 	stopping bool
 	wg       sync.WaitGroup
+	hopeless chan struct{}
+	despair  sync.Once
 }
 
 // process is one run. Its worker's slot is where it stands in Workers.slots.
@@ -73,7 +75,7 @@ func StartWorkers(o Options) (*Workers, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the log of the workers: %w", err)
 	}
-	w := &Workers{opts: o, log: log, random: rand.New(rand.NewPCG(o.Seed, 0)), slots: make([]*process, o.Workers)}
+	w := &Workers{opts: o, log: log, random: rand.New(rand.NewPCG(o.Seed, 0)), slots: make([]*process, o.Workers), hopeless: make(chan struct{})}
 	for slot := range w.slots {
 		if err := w.start(slot); err != nil {
 			return nil, errors.Join(err, w.Stop(0))
@@ -144,6 +146,7 @@ func (w *Workers) attend(slot int, p *process, output io.Reader) {
 	w.mu.Unlock()
 	_ = p.input.Close() // a process that has ended does not read it
 	if hopeless {
+		w.despair.Do(func() { close(w.hopeless) })
 		return
 	}
 	if err := w.start(slot); err != nil {
@@ -224,6 +227,9 @@ func (w *Workers) Events() []fault.Event {
 	defer w.mu.Unlock()
 	return append([]fault.Event(nil), w.events...)
 }
+
+// Hopeless is closed when so many workers ended by themselves that they are not replaced any more.
+func (w *Workers) Hopeless() <-chan struct{} { return w.hopeless }
 
 // Crashes returns what went wrong with workers that nobody killed.
 func (w *Workers) Crashes() []string {
