@@ -29,7 +29,10 @@ async function publish(put, { messages, callers }) {
   say({ kind: "published", first: nanos(first), last: nanos(micros()) });
 }
 
-// pace stores messages at a rate; those that are due do not wait for the ones before them.
+const tick = 1000; // microseconds between two looks at what is due
+
+// pace stores messages at a rate; those that are due do not wait for the ones before them. The time in a body is when somebody looked
+// and found it due, but at most a tick after it was: so a producer that stood still meanwhile does not hide it.
 function pace(put, { messages, rate }) {
   const first = micros();
   let seq = 0;
@@ -38,12 +41,13 @@ function pace(put, { messages, rate }) {
     const timer = setInterval(() => {
       const now = micros();
       for (; seq < messages && seq <= ((now - first) * rate) / 1e6; seq++) {
-        put(body(now, seq)).then(() => {
+        const late = Math.round(first + (seq * 1e6) / rate) + tick;
+        put(body(Math.min(now, late), seq)).then(() => {
           if (++stored === messages) resolve(say({ kind: "published", first: nanos(first), last: nanos(micros()) }));
         }, reject);
       }
       if (seq === messages) clearInterval(timer);
-    }, 1);
+    }, tick / 1000);
   });
 }
 

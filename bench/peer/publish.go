@@ -37,7 +37,17 @@ func publish(ctx context.Context, put store, n, batch, callers int) (Event, erro
 // tick is how often a paced producer looks what is due.
 const tick = 500 * time.Microsecond
 
-// pace stores n messages at a rate. The time in a body is when its turn came, whether or not a caller was free for it then.
+// turn is the time that a body carries: when somebody looked and found it due, but at most a tick after it was. So a producer that
+// stood still meanwhile does not hide it.
+func turn(began, now time.Time, seq int, rate float64) time.Time {
+	due := began.Add(time.Duration(float64(seq) / rate * float64(time.Second)))
+	if late := due.Add(tick); now.After(late) {
+		return late
+	}
+	return now
+}
+
+// pace stores n messages at a rate. The time in a body is its turn, whether or not a caller was free for it then.
 func pace(ctx context.Context, put store, n int, rate float64, callers int) (Event, error) {
 	due := make(chan []byte, n)
 	began := time.Now()
@@ -48,7 +58,7 @@ func pace(ctx context.Context, put store, n int, rate float64, callers int) (Eve
 		for seq := 0; seq < n; {
 			now := time.Now()
 			for ; seq < n && seq <= int(now.Sub(began).Seconds()*rate); seq++ {
-				due <- Body(now, seq)
+				due <- Body(turn(began, now, seq, rate), seq)
 			}
 			select {
 			case <-ticker.C:

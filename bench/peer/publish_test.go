@@ -5,6 +5,7 @@ import (
 	"errors"
 	"sync"
 	"testing"
+	"time"
 )
 
 // recorder keeps how often each sequence number was stored.
@@ -76,5 +77,20 @@ func TestPublishEndsWithTheFirstError(t *testing.T) {
 	_, err := publish(t.Context(), func(context.Context, [][]byte) error { return refused }, 1_000_000, 1, 3)
 	if !errors.Is(err, refused) {
 		t.Errorf("got %v, want %v", err, refused)
+	}
+}
+
+// A producer that stood still does not start the clock of its messages anew.
+func TestTurnDoesNotHideStandingStill(t *testing.T) {
+	t.Parallel()
+	began := time.Unix(1_796_060_000, 0)
+	for _, row := range []struct{ now, want time.Duration }{
+		{100 * time.Millisecond, 100 * time.Millisecond}, // just due
+		{100*time.Millisecond + tick/2, 100*time.Millisecond + tick/2},
+		{5 * time.Second, 100*time.Millisecond + tick},
+	} {
+		if got := turn(began, began.Add(row.now), 200, 2000).Sub(began); got != row.want {
+			t.Errorf("looked at after %v: %v, want %v", row.now, got, row.want)
+		}
 	}
 }

@@ -74,8 +74,8 @@ func awaitHandled(ctx context.Context, workers []*process, n int) error {
 	}
 }
 
-// awaitEnded returns when the server has nothing that workers took and have not ended.
-func (s *server) awaitEnded(ctx context.Context, sys System) error {
+// awaitEnded waits until the server has nothing that workers took and have not ended, and returns when that was, in ns since 1970.
+func (s *server) awaitEnded(ctx context.Context, sys System) (int64, error) {
 	commands := sys.left
 	if commands == nil {
 		commands = sys.stored
@@ -83,12 +83,12 @@ func (s *server) awaitEnded(ctx context.Context, sys System) error {
 	for {
 		left, err := s.count(ctx, commands)
 		if err != nil || left == 0 {
-			return err
+			return time.Now().UnixNano(), err
 		}
 		select {
 		case <-time.After(pollEvery):
 		case <-ctx.Done():
-			return fmt.Errorf("%s: %d messages handled but not ended: %w", sys.Name, left, context.Cause(ctx))
+			return 0, fmt.Errorf("%s: %d messages handled but not ended: %w", sys.Name, left, context.Cause(ctx))
 		}
 	}
 }

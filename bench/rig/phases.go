@@ -59,7 +59,8 @@ func (r *Rig) preload(ctx context.Context, srv *server, s System, n int) error {
 	return err
 }
 
-// drain has workers empty a full server. The clock runs from the first handler to the last.
+// drain has workers empty a full server. The clock runs from the first handler until all is
+// acknowledged, so that nobody gains by acknowledging late.
 func (r *Rig) drain(ctx context.Context, srv *server, s System, n, processes int) (report.Sample, error) {
 	if err := r.preload(ctx, srv, s, n); err != nil {
 		return report.Sample{}, err
@@ -94,7 +95,8 @@ func (r *Rig) drain(ctx context.Context, srv *server, s System, n, processes int
 	if err := awaitHandled(ctx, workers, n); err != nil {
 		return report.Sample{}, err
 	}
-	if err := srv.awaitEnded(ctx, s); err != nil {
+	ended, err := srv.awaitEnded(ctx, s)
+	if err != nil {
 		return report.Sample{}, err
 	}
 	sample, err := m.end(ctx, 0, 0, workers...)
@@ -102,7 +104,7 @@ func (r *Rig) drain(ctx context.Context, srv *server, s System, n, processes int
 		return report.Sample{}, err
 	}
 	done, err := tellAll(ctx, workers, n)
-	sample.Rate = perSecond(n, done.First, done.Last)
+	sample.Rate = perSecond(n, done.First, ended)
 	return sample, err
 }
 
@@ -142,7 +144,8 @@ func (r *Rig) endToEnd(ctx context.Context, srv *server, s System, cmd peer.Comm
 	if err := awaitHandled(ctx, []*process{w}, cmd.Messages); err != nil {
 		return report.Sample{}, err
 	}
-	if err := srv.awaitEnded(ctx, s); err != nil {
+	ended, err := srv.awaitEnded(ctx, s)
+	if err != nil {
 		return report.Sample{}, err
 	}
 	sample, err := m.end(ctx, 0, 0, p, w)
@@ -153,7 +156,7 @@ func (r *Rig) endToEnd(ctx context.Context, srv *server, s System, cmd peer.Comm
 	if err != nil {
 		return report.Sample{}, err
 	}
-	sample.Rate = perSecond(cmd.Messages, published.First, done.Last)
+	sample.Rate = perSecond(cmd.Messages, published.First, ended)
 	if cmd.Op == peer.Pace {
 		latencies(&sample, done.Latencies)
 		sample.NotSustained = behind(cmd, published, done)
