@@ -56,7 +56,7 @@ func (f *faultFlags) register(flags *pflag.FlagSet) {
 	flags.DurationVar(&o.StopEvery, "stop-interval", 0, "between two stops (SIGSTOP) of a worker, for 1.5 leases; 0 is never")
 	flags.DurationVar(&o.CrashEvery, "redis-faults", 0, "between two kills of Redis (SIGKILL); 0 is never")
 	flags.DurationVar(&o.Drain, "drain", 2*time.Minute, "how long after the last publish everything must be done")
-	flags.Float64Var(&o.MaxRepeats, "max-repeats", 0, "check that at most so many handlers per kill ran again after their end (default: as many as a worker ends in 5ms, at least 2)")
+	flags.Float64Var(&o.MaxRepeats, "max-repeats", 0, "check that at most so many handlers per kill ran again after their end (default: a coarse bound, from rate and handlers)")
 	flags.DurationVar(&o.Window, "window", 20*time.Millisecond, "how long after its end a handler may run again when its worker is killed: a loaded machine needs more")
 	flags.Uint64Var(&o.Plan.Seed, "seed", 0, "repeats the choice of failures and of victims (default: random)")
 	flags.StringVar(&f.keep, "journal", "", "an empty `folder` for journals and logs, which stay (default: a temporary one)")

@@ -17,7 +17,7 @@ import (
 	"github.com/xstreamq/xstreamq/loadtest/internal/supervisor"
 )
 
-// small is a run of a few seconds. Its window is wide: tests run on machines that do much else.
+// small is a run of a few seconds.
 func small(t *testing.T) Options {
 	t.Helper()
 	dir := t.TempDir()
@@ -31,7 +31,7 @@ func small(t *testing.T) Options {
 		Name: "chaos", Keys: oracle.Keys{Prefix: "t:", Queue: "q"}, Command: []string{os.Args[0]}, Env: []string{workerVariable + "=1"},
 		Dir: dir, Progress: t.Output(), Messages: 2000, Rate: 1000, Body: 64, Connections: 2, Workers: 3, Groups: 1, Concurrency: 16,
 		Visibility: time.Second, Backoff: 50 * time.Millisecond, Handler: 10 * time.Millisecond,
-		Plan: message.Plan{Seed: uint64(time.Now().UnixNano()), Rate: 0.2, MaxRetries: 1}, Drain: 90 * time.Second, Window: 2 * time.Second,
+		Plan: message.Plan{Seed: uint64(time.Now().UnixNano()), Rate: 0.2, MaxRetries: 1}, Drain: 90 * time.Second, Window: 100 * time.Millisecond,
 	}
 }
 

@@ -2,6 +2,7 @@ package chaos
 
 import (
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/xstreamq/xstreamq/loadtest/internal/fault"
@@ -84,7 +85,8 @@ func (r *run) faulted(faults *fault.Log) []report.Check {
 }
 
 // Outcomes are written within a millisecond or so: a kill finds no more of them on their way than a worker ends in usualDelay, also
-// on a busy machine. What was taken over together ends together, so one kill of a run may find as many as there are handlers.
+// on a busy machine. What was taken over together ends together, so a kill may find as many as there are handlers: that evens out with
+// the root of the number of kills. It is a coarse net for runs of any size; --max-repeats is the fine one.
 const (
 	usualDelay   = 5 * time.Millisecond
 	leastRepeats = 2
@@ -95,7 +97,7 @@ func (r *run) repeats(v oracle.Verdict, kills int) report.Check {
 	if most == 0 {
 		ended := r.producer.Counts().Acknowledged * int64(r.opts.Groups)
 		most = max(leastRepeats, float64(ended)/r.published.Seconds()/float64(r.opts.Workers)*usualDelay.Seconds())
-		most += float64(r.opts.handlers()) / float64(kills)
+		most += float64(r.opts.handlers()) / math.Sqrt(float64(kills))
 	}
 	return report.Check{
 		Name: "few handlers run again after their end", Held: v.RepeatedPerKill <= most,

@@ -56,7 +56,7 @@ type Options struct {
 	// reach the server. 0 is 20ms.
 	Window time.Duration
 	// MaxRepeats is how many handlers per kill may have run again after their end. 0: as many as a worker ends in 5ms, at least 2,
-	// and in one kill all of a worker's.
+	// and as many as it has handlers for the root of the kills.
 	MaxRepeats float64
 	// Flat asks that memory, goroutines and consumers do not grow.
 	Flat bool

@@ -57,7 +57,7 @@ type execution struct {
 func (j *judge) histories() error {
 	var records []journal.Record
 	err := journal.ReadAll(j.o.Journal, func(r *journal.Record) {
-		if int(r.Group) < j.o.Groups && r.Seq < j.o.Messages && j.groups[r.Group].look[r.Seq] {
+		if r.Kind != journal.Beat && int(r.Group) < j.o.Groups && r.Seq >= 0 && r.Seq < j.o.Messages && j.groups[r.Group].look[r.Seq] {
 			records = append(records, *r)
 		}
 	})

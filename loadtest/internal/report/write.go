@@ -42,8 +42,18 @@ func (o Output) Check() error {
 	if info, err := os.Stat(o.Page); err == nil && info.IsDir() {
 		return fmt.Errorf("the page cannot be written: %s is a folder; name a file", o.Page)
 	}
+	probe, err := os.CreateTemp(folder, temporary)
+	if err != nil {
+		return fmt.Errorf("the page cannot be written: %w", err)
+	}
+	if err := errors.Join(probe.Close(), os.Remove(probe.Name())); err != nil {
+		return fmt.Errorf("the page cannot be written: %w", err)
+	}
 	return nil
 }
+
+// temporary is the pattern of the file that becomes the page.
+const temporary = ".page-*"
 
 // writePage replaces a file in one step, so that a browser never loads half of a page.
 func writePage(r *Report, path string) error {
@@ -51,7 +61,7 @@ func writePage(r *Report, path string) error {
 	if err := r.HTML(&page); err != nil {
 		return err
 	}
-	file, err := os.CreateTemp(filepath.Dir(path), ".page-*")
+	file, err := os.CreateTemp(filepath.Dir(path), temporary)
 	if err != nil {
 		return fmt.Errorf("write the page: %w", err)
 	}

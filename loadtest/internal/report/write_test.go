@@ -52,7 +52,8 @@ func TestOutputCheck(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
 	for path, want := range map[string]string{
-		"": "", filepath.Join(folder, "new.html"): "", filepath.Join(folder, "none", "new.html"): "there is no folder", folder: "is a folder",
+		"/proc/new.html": "cannot be written", // a folder in which nobody can make a file
+		"":               "", filepath.Join(folder, "new.html"): "", filepath.Join(folder, "none", "new.html"): "there is no folder", folder: "is a folder",
 	} {
 		err := Output{Page: path}.Check()
 		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
