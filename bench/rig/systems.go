@@ -121,7 +121,7 @@ func peers() []System {
 		stream(ourStream, System{
 			System: report.System{
 				Name: "ioredis", Title: "Node stand-in", Kind: report.StandIn,
-				Settings: "a minimal consumer on ioredis: XADD; XREADGROUP COUNT 100 on a connection of its own; XACK per message, pipelined; " +
+				Settings: "a minimal consumer on ioredis: XADD with enableAutoPipelining; XREADGROUP COUNT 100 on a connection of its own; XACK per message, pipelined; " +
 					"no envelope, no retries, no recovery",
 			},
 			Node: true, speeds: speeds{75_000, 48_000, 38_000},

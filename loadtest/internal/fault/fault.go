@@ -122,6 +122,9 @@ func (l *Log) Killed(run int) (Event, bool) {
 	return e, ok
 }
 
+// Stops returns when a run stood still.
+func (l *Log) Stops(run int) []Event { return l.stops[run] }
+
 // Stopped says whether a run stood still at some time of a span.
 func (l *Log) Stopped(run int, from, to time.Time) bool { return overlaps(l.stops[run], from, to) }
 

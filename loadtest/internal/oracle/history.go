@@ -146,7 +146,6 @@ func (j *judge) repeated(name string, runs []execution) {
 
 // repeatCause says why a handler ran again although it had ended.
 func (j *judge) repeatCause(first, again *execution) cause {
-	window := j.o.Window
 	kill, killed := j.faults.Killed(first.run)
 	if killed && kill.From.Before(again.start) {
 		j.gap.Record(kill.From.Sub(first.end)) // also when it is too long, so that the report shows by how much
@@ -156,10 +155,8 @@ func (j *judge) repeatCause(first, again *execution) cause {
 			return c
 		}
 	}
-	for _, e := range []*execution{first, again} {
-		if j.faults.Stopped(e.run, e.start, e.end.Add(window)) {
-			return stopped
-		}
+	if j.stoppedOver(first) || j.stoppedOver(again) {
+		return stopped
 	}
 	if j.faults.Down(first.end.Add(-settleTime), first.end.Add(onTheWay)) {
 		if killed && kill.From.Sub(first.end) < settleTime {
@@ -176,14 +173,30 @@ func (j *judge) repeatCause(first, again *execution) cause {
 // killCause says whether a worker was killed so soon after a handler's end that the outcome had not reached the server. When the
 // server or the worker is late the outcome has so much more time, and as much again until who was late has caught up.
 func (j *judge) killCause(e *execution, kill fault.Event) cause {
-	gap := kill.From.Sub(e.end)
 	switch {
-	case gap <= j.o.Window:
+	case kill.From.Sub(e.end) <= j.o.Window:
 		return afterEnd
-	case gap <= j.o.Window+min(mostLate, 2*j.lateness(e.run, e.end, kill.From)):
+	case j.stoppedOver(e):
+		return stopped
+	case j.onTheWayAt(e, kill.From):
 		return lateEnd
 	}
 	return unexplained
+}
+
+// onTheWayAt says whether the outcome of a handler may not have reached the server at a moment.
+func (j *judge) onTheWayAt(e *execution, at time.Time) bool {
+	return at.Sub(e.end) <= j.o.Window+min(mostLate, 2*j.lateness(e.run, e.end, at))
+}
+
+// stoppedOver says whether a worker stood still just before a handler, beside it, or while its outcome was on the way.
+func (j *judge) stoppedOver(e *execution) bool {
+	for _, stop := range j.faults.Stops(e.run) {
+		if stop.To.After(e.start.Add(-j.o.Lease/2)) && j.onTheWayAt(e, stop.From) {
+			return true
+		}
+	}
+	return false
 }
 
 // fateOf says what became of the worker of a run, for an example.
@@ -262,7 +275,7 @@ func (j *judge) lossCause(held, next *execution) cause {
 		}
 	}
 	switch {
-	case j.faults.Stopped(held.run, held.start, next.start):
+	case j.stoodStill(held.run, held.start, next.start):
 		return stopped
 	case j.faults.Down(held.start.Add(-settleTime), next.start):
 		return outage
@@ -270,6 +283,12 @@ func (j *judge) lossCause(held, next *execution) cause {
 		return paused
 	}
 	return unexplained
+}
+
+// stoodStill says whether a worker did at some time of a span, or so shortly before that it may not have learnt yet what it had lost:
+// a third of a lease after it wakes it renews, and here it gets a half.
+func (j *judge) stoodStill(run int, from, to time.Time) bool {
+	return j.faults.Stopped(run, from.Add(-j.o.Lease/2), to)
 }
 
 func clock(t time.Time) string { return t.UTC().Format("15:04:05.000") }

@@ -335,6 +335,27 @@ func TestOracleCountsDeadLetters(t *testing.T) {
 	}
 }
 
+// A worker that was stopped was given no time either, and that is not called late.
+func TestStoppedWorkerIsNotLate(t *testing.T) {
+	t.Parallel()
+	s := newStory(t)
+	s.all(sound)
+	s.ran(2, sound, 0, 0, 0, true)
+	s.beat(2, 0, 60*ms, 10*ms)
+	s.fault(fault.Stop, 2, 65*ms, 365*ms)
+	s.fault(fault.Kill, 2, 370*ms, 371*ms)
+	s.ran(3, sound, 0, 1, 3*time.Second, true)
+	v := s.judge()
+	for _, table := range v.Tables[:2] {
+		if len(table.Rows) != 1 || table.Rows[0][0] != causeText[stopped] {
+			t.Errorf("%+v", table)
+		}
+	}
+	if !v.Held() {
+		t.Errorf("%+v", v.Checks)
+	}
+}
+
 // What a run reports of causes: each kind is told apart.
 func TestOracleNamesCauses(t *testing.T) {
 	t.Parallel()

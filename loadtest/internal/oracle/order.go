@@ -45,7 +45,7 @@ func (j *judge) over(e *execution) time.Time {
 // lost. A kill never does.
 func (j *judge) disturbed(before, next *execution) cause {
 	switch {
-	case j.faults.Stopped(before.run, before.start, next.start), j.faults.Stopped(next.run, before.start, next.start):
+	case j.stoodStill(before.run, before.start, next.start), j.stoodStill(next.run, next.start, next.start):
 		return stopped
 	case j.faults.Down(before.start.Add(-settleTime), next.start):
 		return outage

@@ -73,6 +73,30 @@ var brokenOrder = []brokenStory{
 		s.ran(3, sound, 0, 1, 2980*ms, true)
 		s.ran(2, sound, 0, 0, 3*time.Second, true)
 	}, nil},
+	{"stopped 60 ms after the end, and its worker had been given no time", func(s *story) {
+		s.all(sound)
+		s.ran(2, sound, 0, 0, 0, true)
+		s.beat(2, 0, 60*ms, 10*ms)
+		s.beat(2, 3200*ms, 3500*ms, 10*ms)
+		s.fault(fault.Stop, 2, 110*ms, 3110*ms)
+		s.ran(3, sound, 0, 1, 2100*ms, true)
+	}, nil},
+	{"stopped 60 ms after the end, and its worker had been given time", func(s *story) {
+		s.all(sound)
+		s.ran(2, sound, 0, 0, 0, true)
+		s.beat(2, 0, 110*ms, 10*ms)
+		s.beat(2, 3200*ms, 3500*ms, 10*ms)
+		s.fault(fault.Stop, 2, 110*ms, 3110*ms)
+		s.ran(3, sound, 0, 1, 2100*ms, true)
+	}, []string{isRepeated}},
+	{"a stopped worker wakes, and begins what it has lost and another was killed with", func(s *story) {
+		s.all(sound)
+		s.fault(fault.Stop, 2, 0, 3*time.Second)
+		s.ran(2, sound, 0, 0, 3010*ms, true)
+		s.fault(fault.Kill, 2, 3600*ms, 3601*ms)
+		s.fault(fault.Kill, 4, 3700*ms, 3701*ms)
+		s.ran(5, sound, 0, 2, 7*time.Second, true)
+	}, nil},
 	{"killed 300 ms after the end, and its worker had been given no time for 150", func(s *story) {
 		s.all(sound)
 		s.ran(2, sound, 0, 0, 0, true)
