@@ -61,6 +61,10 @@ func (r *run) acknowledged(faults *fault.Log) report.Check {
 // faulted checks that the faults that were asked for were made: at least a third of what had the time.
 func (r *run) faulted(faults *fault.Log) []report.Check {
 	o := &r.opts
+	stops := o.StopEvery
+	if stops > 0 {
+		stops = max(stops, o.stopFor()) // one at a time
+	}
 	var checks []report.Check
 	for _, f := range []struct {
 		kind     fault.Kind
@@ -68,7 +72,7 @@ func (r *run) faulted(faults *fault.Log) []report.Check {
 		interval time.Duration
 	}{
 		{fault.Kill, "workers were killed", o.KillEvery},
-		{fault.Stop, "workers were stopped for a while", max(o.StopEvery, min(o.StopEvery, 1)*o.stopFor())},
+		{fault.Stop, "workers were stopped for a while", stops},
 		{fault.Outage, "the server was killed", o.CrashEvery},
 	} {
 		if f.interval <= 0 {

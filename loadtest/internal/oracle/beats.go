@@ -1,6 +1,7 @@
 package oracle
 
 import (
+	"slices"
 	"time"
 
 	"github.com/xstreamq/xstreamq/loadtest/internal/fault"
@@ -39,7 +40,7 @@ func (j *judge) lateness(run int, from, to time.Time) time.Duration {
 	}
 	late := b.late
 	if to.Sub(b.last) > slowBeat { // the beat that was due did not come any more
-		late = append(late[:len(late):len(late)], fault.Event{Kind: fault.Late, From: b.last.Add(journal.BeatEvery), To: to})
+		late = append(slices.Clip(late), fault.Event{Kind: fault.Late, From: b.last.Add(journal.BeatEvery), To: to})
 	}
 	return sum + fault.Within(late, from, to)
 }

@@ -217,38 +217,33 @@ func (j *judge) lossesOf(name string, sent time.Time, before, e *execution) {
 	if n <= 0 {
 		return
 	}
+	// Each lease runs out whole, but for the one that was held already: it is renewed each third, or a little later. What stood still
+	// may have lost some before.
+	need := -j.faults.Lateness(since.Add(-j.o.Lease), e.start)
 	if before != nil && before.failures == e.failures {
 		c := j.lossCause(before, e)
-		if kill, killed := j.faults.Killed(before.run); killed && kill.From.Before(e.start) {
+		need += j.o.Lease / 2
+		kill, killed := j.faults.Killed(before.run)
+		switch {
+		case c == stopped || c == outage || c == paused:
+			need -= time.Duration(n) * j.o.Lease
+		case killed && kill.From.Before(e.start):
 			since = kill.From
 		}
 		j.lossSeen(name, c, before, e)
 		if c == inHandler && n == 1 {
-			kill, _ := j.faults.Killed(before.run)
 			j.recovery.Record(e.start.Sub(kill.From))
 		}
 		n--
 	}
-	for i := range n {
+	for range n {
 		c := beforeStart
-		if !j.faults.Any(since, e.start) || e.start.Sub(since) < j.least(e.lost-lostBefore(before)-n+i+1, since, e.start) {
+		need += j.o.Lease * 19 / 20 // the clocks are not the same
+		if !j.faults.Any(since, e.start) || e.start.Sub(since) < need {
 			c = unexplained
 		}
 		j.lossSeen(name, c, before, e)
 	}
-}
-
-func lostBefore(e *execution) int {
-	if e == nil {
-		return 0
-	}
-	return e.lost
-}
-
-// least is how long it takes at least for so many leases to run out, one after the other. They are renewed each third; that half
-// of a lease is left when its worker dies allows for a renewal that is late.
-func (j *judge) least(leases int, since, until time.Time) time.Duration {
-	return time.Duration(leases)*j.o.Lease/2 - j.faults.Lateness(since.Add(-j.o.Lease), until)
 }
 
 func (j *judge) lossSeen(name string, c cause, before, e *execution) {

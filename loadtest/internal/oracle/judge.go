@@ -123,6 +123,7 @@ func (j *judge) record(r *journal.Record) {
 		j.end(g, r)
 		g.look[r.Seq] = g.look[r.Seq] || g.ended[r.Seq]&attempt != 0
 		g.ended[r.Seq] |= attempt
+	case journal.GivenUp, journal.Beat: // of these the histories tell, and the beats above
 	}
 }
 

@@ -122,7 +122,7 @@ var broken = []brokenStory{
 	{"more lost leases than MaxLostLeases", func(s *story) {
 		s.all(sound)
 		s.fault(fault.Kill, 9, 0, ms)
-		s.ran(1, sound, 0, 6, 10*time.Second, true)
+		s.ran(1, sound, 0, 6, 20*time.Second, true)
 	}, []string{isBudget}},
 	{"a healthy message that is dead", func(s *story) {
 		s.all(sound)

@@ -35,7 +35,7 @@ var brokenOrder = []brokenStory{
 		s.all(sound)
 		s.ran(2, sound, 0, 0, 0, false)
 		s.fault(fault.Kill, 2, 30*ms, 31*ms)
-		s.ran(3, sound, 0, 2, 1900*ms, true)
+		s.ran(3, sound, 0, 2, 2400*ms, true)
 	}, []string{isLossCaused}},
 	{"two kills, of which the second came before the handler began", func(s *story) {
 		s.all(sound)
