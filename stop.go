@@ -1,6 +1,7 @@
 package xstreamq
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -121,7 +122,23 @@ func (s *subscription) writeOut(limit context.Context) error {
 		l.acks.Close()
 	}
 	_ = s.settler.Stop(limit) // its end is not what matters: what is left is counted below
-	var failed error
+	_ = s.settleAll(limit)    // while leases are still renewed
+	for _, l := range s.loops {
+		l.Halt()
+	}
+	for _, l := range s.loops {
+		_ = l.Wait(limit)
+	}
+	failed := s.settleAll(limit) // what a loop could not finish
+	if n := s.unwritten.len(); n > 0 {
+		return fmt.Errorf("xstreamq: queue %q, group %q: %d outcomes could not be written; their messages come again: %w",
+			s.queue, s.group, n, cmp.Or(failed, context.DeadlineExceeded))
+	}
+	return nil
+}
+
+// settleAll writes the outcomes that could not be written before, and returns the last error when some are left.
+func (s *subscription) settleAll(limit context.Context) (failed error) {
 	for refused := 0; s.unwritten.len() > 0 && limit.Err() == nil && refused < refusals; {
 		if _, failed = s.settleParked(limit); failed == nil {
 			continue
@@ -131,20 +148,7 @@ func (s *subscription) writeOut(limit context.Context) error {
 		}
 		pause(limit, 20*time.Millisecond)
 	}
-	for _, l := range s.loops {
-		l.Halt()
-	}
-	for _, l := range s.loops {
-		_ = l.Wait(limit)
-	}
-	if n := s.unwritten.len(); n > 0 {
-		if failed == nil {
-			failed = context.DeadlineExceeded
-		}
-		return fmt.Errorf("xstreamq: queue %q, group %q: %d outcomes could not be written; their messages come again: %w",
-			s.queue, s.group, n, failed)
-	}
-	return nil
+	return failed
 }
 
 // leaveBehind marks what is still held, by handlers that run on or with an outcome that could not be written, so that those
