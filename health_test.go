@@ -57,7 +57,7 @@ func TestHealthySeesWhatIsWrongWithRedis(t *testing.T) {
 			func(_ *testing.T, _ *redistest.Server, p *redistest.Proxy, _ string) { p.Pass() },
 		},
 		{"replica", "READONLY", healthRun("REPLICAOF", "127.0.0.1", "1"), healthRun("REPLICAOF", "NO", "ONE")},
-		{"full", "OOM", healthRun("CONFIG", "SET", "maxmemory", "1mb"), healthRun("CONFIG", "SET", "maxmemory", "0")},
+		{"full", "OOM", healthRun("CONFIG", "SET", "maxmemory", "1"), healthRun("CONFIG", "SET", "maxmemory", "0")},
 		{
 			"unable to save", "MISCONF",
 			func(t *testing.T, s *redistest.Server, _ *redistest.Proxy, dir string) { healthMisconf(t, s, dir) },

@@ -42,7 +42,7 @@ func newSentinelRig(t *testing.T) *sentinelRig {
 	})
 	host, port := serverAddr(t, r.master)
 	r.replica = redistest.Start(t, redistest.Options{
-		AOF: "everysec", Dir: faultFastDir(t), Args: []string{"--replicaof", host + " " + port},
+		AOF: "everysec", Dir: faultFastDir(t), Args: []string{"--replicaof", host, port},
 	})
 	r.faultRig = newFaultRig(t, r.replica)
 	serverReplicates(t, r.faultRig)

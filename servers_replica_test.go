@@ -29,7 +29,7 @@ func TestReplicaThatMissedWritesIsPromoted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	replica := redistest.Start(t, redistest.Options{Args: []string{"--replicaof", host + " " + port}})
+	replica := redistest.Start(t, redistest.Options{Args: []string{"--replicaof", host, port}})
 	next := newFaultRig(t, replica)
 	serverReplicates(t, next)
 

@@ -39,7 +39,7 @@ func TestSentinelFailover(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	replica := redistest.Start(t, redistest.Options{Args: []string{"--replicaof", host + " " + port}})
+	replica := redistest.Start(t, redistest.Options{Args: []string{"--replicaof", host, port}})
 	direct := over(t, redistest.Dial(t, replica.URL()), Config{})
 	info := func(c *Client, section, part string) bool {
 		text, _ := c.redis.Do(t.Context(), c.redis.B().Arbitrary("INFO", section).Build()).ToString()

@@ -38,7 +38,7 @@ func TestDoctorReplica(t *testing.T) {
 	t.Parallel()
 	master := redistest.Start(t, redistest.Options{})
 	_, port, _ := strings.Cut(master.Addr(), ":")
-	replica := redistest.Start(t, redistest.Options{Args: []string{"--replicaof", "127.0.0.1 " + port, "--repl-diskless-sync-delay", "0"}})
+	replica := redistest.Start(t, redistest.Options{Args: []string{"--replicaof", "127.0.0.1", port, "--repl-diskless-sync-delay", "0"}})
 	client := redistest.Dial(t, master.URL())
 	redistest.WaitFor(t, doctorWait, "a replica that keeps up", func() bool {
 		return strings.Contains(infoOf(t, client, "slave0"), "state=online")
