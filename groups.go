@@ -31,6 +31,7 @@ func (s *subscription) prepare(ctx context.Context) error {
 // prepareUntil tries to prepare until ctx ends, or an error comes that waiting will not cure.
 func (s *subscription) prepareUntil(ctx context.Context) error {
 	wait := 50 * time.Millisecond
+	var said error // the last thing that was in the way, before the time ran out
 	for {
 		err := s.prepare(ctx)
 		if err == nil {
@@ -43,6 +44,10 @@ func (s *subscription) prepareUntil(ctx context.Context) error {
 		if permanent(err) {
 			return err
 		}
+		if ctx.Err() != nil && said != nil {
+			return errors.Join(said, context.Cause(ctx))
+		}
+		said = err
 		timer := time.NewTimer(wait)
 		select {
 		case <-timer.C:

@@ -203,6 +203,32 @@ func TestStartWhileRedisLoads(t *testing.T) {
 	}
 }
 
+// The time of a Start runs out while Redis is silent: its error says what Redis had said before.
+func TestStartSaysWhatWasInTheWay(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t, redistest.Options{})
+	admin := redistest.Dial(t, server.URL())
+	proxy := redistest.NewProxy(t, server.URL())
+	c := stopConnect(t, "open", proxy.URL(), xstreamq.Config{})
+	stopSubscribe(t, stopQueue(t, c, "q"), stopNothing, xstreamq.SubscribeOptions{})
+	healthCommand(t, admin, "REPLICAOF", "127.0.0.1", "1")
+	failed := make(chan error, 1)
+	go func() {
+		_, err := startWithin(c, 3*time.Second)
+		failed <- err
+	}()
+	redistest.WaitFor(t, stopWait, "a second attempt", func() bool {
+		info, err := admin.Do(t.Context(), admin.B().Info().Section("commandstats").Build()).ToString()
+		_, calls, _ := strings.Cut(info, "cmdstat_evalsha:calls=")
+		return err == nil && calls != "" && !strings.HasPrefix(calls, "1,")
+	})
+	proxy.BlackHole()
+	err := stopTake(t, "the end of Start", failed)
+	if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "READONLY") {
+		t.Errorf("Start returned %v", err)
+	}
+}
+
 // What waiting cannot cure is returned at once, and a later Start works when it was mended.
 func TestStartReturnsPermanentErrorsAtOnce(t *testing.T) {
 	t.Parallel()
