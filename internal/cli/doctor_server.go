@@ -53,7 +53,11 @@ func versionOf(text string) (major, minor int) {
 // checkMode: what is said of one node of a cluster need not hold for the others.
 func checkMode(s *serverState) []finding {
 	const check = "mode"
-	switch mode := s.info["redis_mode"]; {
+	mode := s.info["redis_mode"]
+	if mode == "" {
+		mode = s.info["server_mode"] // Valkey's name for it
+	}
+	switch {
 	case mode == "sentinel" || s.role == "sentinel":
 		return []finding{problem(check, "this is a Sentinel, which holds no data", "add master_set=NAME to the URL")}
 	case mode == "cluster":

@@ -42,6 +42,10 @@ func TestServerChecks(t *testing.T) {
 
 		{"standalone", checkMode, info("redis_mode=standalone"), []string{"ok mode standalone"}},
 		{"cluster", checkMode, info("redis_mode=cluster"), []string{"note mode cluster"}},
+		{"standalone Valkey", checkMode, info("server_mode=standalone"), []string{"ok mode standalone"}},
+		{"cluster of Valkey", checkMode, info("server_mode=cluster"), []string{"note mode cluster"}},
+		{"Sentinel of Valkey", checkMode, info("server_mode=sentinel"), []string{"problem mode Sentinel"}},
+		{"mode unknown", checkMode, info(), nil},
 		{"sentinel", checkMode, role(info(), "sentinel"), []string{"problem mode Sentinel"}},
 
 		{"master", checkRole, role(info(), "master"), []string{"ok role master"}},
