@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -32,6 +33,7 @@ type clusterNode struct {
 	admin      rueidis.Client
 	host, port string
 	id         string
+	version    string // of Redis; empty for Valkey
 }
 
 func startCluster(t *testing.T, masters int) *cluster {
@@ -50,12 +52,12 @@ func startCluster(t *testing.T, masters int) *cluster {
 			t.Fatal(err)
 		}
 		t.Cleanup(n.admin.Close)
-		slots := []string{"CLUSTER", "ADDSLOTS"}
-		for slot := i * clusterSlots / masters; slot < (i+1)*clusterSlots/masters; slot++ {
-			slots = append(slots, strconv.Itoa(slot))
-		}
-		n.do(slots...)
+		n.do(redistest.AddSlots(i*clusterSlots/masters, (i+1)*clusterSlots/masters-1)...)
 		n.id = n.text("CLUSTER", "MYID")
+		if about := n.text("INFO", "server"); !strings.Contains(about, "valkey_version:") {
+			_, rest, _ := strings.Cut(about, "redis_version:")
+			n.version, _, _ = strings.Cut(rest, "\r\n")
+		}
 		c.nodes = append(c.nodes, n)
 	}
 	for _, n := range c.nodes[1:] {
@@ -126,10 +128,25 @@ func (c *cluster) move(key string) {
 		if len(keys) == 0 {
 			break
 		}
-		from.do(append([]string{"MIGRATE", to.host, to.port, "", "0", "5000", "KEYS"}, keys...)...)
+		migrate := append([]string{"MIGRATE", to.host, to.port, "", "0", "5000", "KEYS"}, keys...)
+		if err := from.admin.Do(context.Background(), from.admin.B().Arbitrary(migrate...).Build()).Error(); err != nil {
+			from.skipIfItCrashed()
+			c.t.Fatalf("%v: %v", migrate, err)
+		}
 	}
 	to.do("CLUSTER", "SETSLOT", slot, "NODE", to.id)
 	from.do("CLUSTER", "SETSLOT", slot, "NODE", to.id)
+}
+
+var crashes = regexp.MustCompile(`^7\.2\.[0-6]$`)
+
+// skipIfItCrashed ends the test when the server came to its end by a mistake of Redis 7.2.0 to 7.2.6: it fails an assertion of
+// its own when a key moves from under a blocked XREADGROUP, whoever sent that (github.com/redis/redis/issues/13224, mended in 7.2.7).
+func (n *clusterNode) skipIfItCrashed() {
+	n.t.Helper()
+	if crashes.MatchString(n.version) && n.server.Logged("'c->duration == 0' is not true") {
+		n.t.Skipf("SKIPPED: REDIS %s CRASHED, as it does when a slot moves from under any blocked XREADGROUP: redis#13224, mended in 7.2.7", n.version)
+	}
 }
 
 // refused returns how often the nodes answered with an error of a code.

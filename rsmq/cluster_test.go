@@ -20,7 +20,7 @@ func startCluster(t *testing.T) string {
 	t.Helper()
 	var nodes []*Client
 	var addrs []string
-	for _, slots := range []string{"0 8191", "8192 16383"} {
+	for _, first := range []int{0, 8192} {
 		server := redistest.Start(t, redistest.Options{Args: []string{"--cluster-enabled", "yes"}})
 		rc, err := rueidis.NewClient(rueidis.ClientOption{InitAddress: []string{server.Addr()}, ForceSingleClient: true, DisableCache: true})
 		if err != nil {
@@ -28,7 +28,7 @@ func startCluster(t *testing.T) string {
 		}
 		t.Cleanup(rc.Close)
 		node := over(t, rc, Config{})
-		run(t, node, append([]string{"CLUSTER", "ADDSLOTSRANGE"}, strings.Fields(slots)...)...)
+		run(t, node, redistest.AddSlots(first, first+8191)...)
 		nodes, addrs = append(nodes, node), append(addrs, server.Addr())
 	}
 	host, port, err := net.SplitHostPort(addrs[1])

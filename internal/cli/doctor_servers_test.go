@@ -58,7 +58,7 @@ func TestDoctorReplica(t *testing.T) {
 func TestDoctorSnapshots(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	server := redistest.Start(t, redistest.Options{Dir: dir, Args: []string{"--save", "1 1"}})
+	server := redistest.Start(t, redistest.Options{Dir: dir, Args: []string{"--save", "1", "1"}})
 	client := redistest.Dial(t, server.URL())
 	if err := os.RemoveAll(dir); err != nil {
 		t.Fatal(err)
@@ -76,8 +76,7 @@ func TestDoctorCluster(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t, redistest.Options{Args: []string{"--cluster-enabled", "yes"}})
 	client := redistest.Dial(t, server.URL())
-	slots := []string{"CLUSTER", "ADDSLOTSRANGE", "0", "16383"}
-	if err := client.Do(t.Context(), client.B().Arbitrary(slots...).Build()).Error(); err != nil {
+	if err := client.Do(t.Context(), client.B().Arbitrary(redistest.AddSlots(0, 16383)...).Build()).Error(); err != nil {
 		t.Fatal(err)
 	}
 	redistest.WaitFor(t, doctorWait, "a whole cluster", func() bool {

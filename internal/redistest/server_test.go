@@ -44,7 +44,7 @@ func TestKilledServerKeepsWhatItsAppendOnlyFileHolds(t *testing.T) {
 func TestStoppedServerEndsInGoodOrder(t *testing.T) {
 	t.Parallel()
 	// A snapshot is due in an hour, or at an orderly end.
-	server := Start(t, Options{Args: []string{"--save", "3600 1"}})
+	server := Start(t, Options{Args: []string{"--save", "3600", "1"}})
 	set(t, Dial(t, server.URL()), "key", "kept")
 
 	server.Pause() // a paused server is to end in good order too
@@ -252,8 +252,7 @@ func TestServerAsClusterNode(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer admin.Close()
-	add := admin.B().ClusterAddslotsrange().StartSlotEndSlot().StartSlotEndSlot(0, 16383).Build()
-	if err := admin.Do(t.Context(), add).Error(); err != nil {
+	if err := admin.Do(t.Context(), admin.B().Arbitrary(AddSlots(0, 16383)...).Build()).Error(); err != nil {
 		t.Fatal(err)
 	}
 	WaitFor(t, 10*time.Second, "the cluster to be ready", func() bool {

@@ -185,15 +185,14 @@ func startCluster(t *testing.T) rueidis.Client {
 	ctx := context.Background()
 	var nodes []rueidis.Client
 	var addrs []string
-	for _, slots := range []string{"0 8191", "8192 16383"} {
+	for _, first := range []int{0, 8192} {
 		server := redistest.Start(t, redistest.Options{Args: []string{"--cluster-enabled", "yes"}})
 		node, err := rueidis.NewClient(rueidis.ClientOption{InitAddress: []string{server.Addr()}, ForceSingleClient: true, DisableCache: true})
 		if err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(node.Close)
-		words := append([]string{"CLUSTER", "ADDSLOTSRANGE"}, strings.Fields(slots)...)
-		if err := node.Do(ctx, node.B().Arbitrary(words...).Build()).Error(); err != nil {
+		if err := node.Do(ctx, node.B().Arbitrary(redistest.AddSlots(first, first+8191)...).Build()).Error(); err != nil {
 			t.Fatal(err)
 		}
 		nodes, addrs = append(nodes, node), append(addrs, server.Addr())
