@@ -36,7 +36,7 @@ func TestForgetAndCancelAmongHalfAMillion(t *testing.T) {
 	t.Parallel()
 	const n = 500_000
 	r, server := forgetAlone(t, xstreamq.Config{})
-	meter := newMeter(r, server.URL())
+	meter := newMeter(t, server.URL())
 	r.client = stopNew(t, meter, xstreamq.Config{})
 	r.largeGroup(n)
 	r.do("XGROUP CREATE @queue other $\nCONFIG RESETSTAT")
@@ -52,12 +52,12 @@ func TestForgetAndCancelAmongHalfAMillion(t *testing.T) {
 	if r.cancelled("d7-1") {
 		t.Error("one was cancelled that is not there")
 	}
-	meter.check("Cancel")
+	meter.check("Cancel", stalls)
 
 	if err := r.client.Forget(t.Context(), "q", "g", xstreamq.ForgetOptions{Force: true}); err != nil {
 		t.Error(err)
 	}
-	meter.check("Forget")
+	meter.check("Forget", stalls)
 	if left := r.state(); left != "group other pending 0" {
 		t.Errorf("left: %s", left)
 	}
@@ -65,7 +65,7 @@ func TestForgetAndCancelAmongHalfAMillion(t *testing.T) {
 	if got := r.compact(); got.Trimmed < n-node {
 		t.Errorf("%+v", got)
 	}
-	meter.check("Compact")
+	meter.check("Compact", stalls)
 }
 
 // calls is how often the server ran a command, in scripts too.

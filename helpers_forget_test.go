@@ -3,11 +3,8 @@ package xstreamq_test
 import (
 	"context"
 	"fmt"
-	"regexp"
-	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/redis/rueidis"
 
@@ -134,56 +131,6 @@ func (r *forgetRig) list(line string) []rueidis.RedisMessage {
 		r.t.Fatalf("%s: %v", line, err)
 	}
 	return items
-}
-
-// stalls is what no call of a bounded length takes of the server's time, and what an unbounded one does.
-const stalls = 40 * time.Millisecond
-
-// meter is a rueidis client that measures for how long each of its commands keeps the server, by the processor time of its main
-// thread: a busy machine does not change that much. The server serves nobody else meanwhile.
-type meter struct {
-	*hooked
-	r    *forgetRig
-	most map[string]time.Duration
-}
-
-func newMeter(r *forgetRig, url string) *meter {
-	m := &meter{r: r, most: map[string]time.Duration{}}
-	var begun time.Duration
-	m.hooked = &hooked{
-		Client: redistest.Dial(r.t, url),
-		before: func(string) { begun = m.used() },
-		after:  func(command string) { m.most[command] = max(m.most[command], m.used()-begun) },
-	}
-	return m
-}
-
-var mainThread = regexp.MustCompile(`used_cpu_(?:sys|user)_main_thread:([\d.]+)`)
-
-func (m *meter) used() (d time.Duration) {
-	info := m.r.ask("INFO cpu")
-	text, _ := info.ToString()
-	found := mainThread.FindAllStringSubmatch(text, -1)
-	if len(found) == 0 {
-		m.r.t.Log("NOT MEASURED: this server does not tell the time of its main thread")
-	}
-	for _, f := range found {
-		seconds, _ := strconv.ParseFloat(f[1], 64)
-		d += time.Duration(seconds * float64(time.Second))
-	}
-	return d
-}
-
-// check fails when a command took long, and begins anew.
-func (m *meter) check(what string) {
-	m.r.t.Helper()
-	m.r.t.Logf("%s: %v", what, m.most)
-	for command, d := range m.most {
-		if d > stalls {
-			m.r.t.Errorf("%s: %s kept the server for %v", what, command, d)
-		}
-	}
-	clear(m.most)
 }
 
 // hooked is a rueidis client that tells of commands before it sends them, and after they were answered.
