@@ -5,6 +5,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -187,6 +188,9 @@ func do(t *testing.T, client rueidis.Client, words ...string) {
 
 func TestLoading(t *testing.T) {
 	t.Parallel()
+	if redistest.Major(t, redistest.Client(t)) < 7 {
+		t.Skip("SKIPPED: this server cannot be told to load slowly")
+	}
 	// With 3,000 keys of 1 KB it reads for half a minute, and answers after each of them.
 	server := redistest.Start(t, redistest.Options{Args: []string{
 		"--key-load-delay", "10000", "--loading-process-events-interval-bytes", "1024", "--rdbcompression", "no",
@@ -256,13 +260,12 @@ func TestNoPermissionInScript(t *testing.T) {
 	do(t, client, "XGROUP", "CREATE", "{orders}", "g", "0")
 	do(t, client, "ACL", "SETUSER", "guest", "on", ">s3cret", "~*", "+@all", "-zcard", "-xtrim", "-zcount")
 	url := strings.Replace(server.URL(), "redis://", "redis://guest:s3cret@", 1)
+	place := regexp.MustCompile(`key \{orders\}|@user_script|script: [0-9a-f]{8}|f_[0-9a-f]{8}`)
 	for _, name := range []string{"lag", "depth", "compact", "forget", "cancel"} {
 		got := run(t, slices.Concat([]string{name, "--url", url}, everyCommand[name])...)
 		checkFailure(t, name, got, []string{`queue "orders"`, "lacks a permission", "docs/operations.md", "ACL LOG"})
-		for _, part := range []string{"key {orders}", "@user_script", "script: "} {
-			if strings.Contains(got.stderr, part) {
-				t.Errorf("%s: %q in %q", name, part, got.stderr)
-			}
+		if part := place.FindString(got.stderr); part != "" {
+			t.Errorf("%s: %q in %q", name, part, got.stderr)
 		}
 	}
 }
