@@ -26,6 +26,9 @@ after that, and tried again until it is. What could not be written by the end is
 may a message whose verdict is ack. The last line of the log counts what was written, and as "unwritten" what was not. Whether
 the command reads its input does not matter.
 
+A message that becomes a dead letter without a run of the command is told in the same way, with exit_code null: an entry of
+another program that has no field "body", one that was deleted, and one whose lost leases are used up.
+
 The environment tells it about the message:
 
   XSTREAMQ_ID               id of this delivery; another one after each retry

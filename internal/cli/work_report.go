@@ -15,7 +15,7 @@ type deliveryRow struct {
 	OriginalID string `json:"original_id"`
 	Attempt    int    `json:"attempt"`
 	Verdict    fate   `json:"verdict"`
-	ExitCode   *int   `json:"exit_code"` // null where a signal ended the command, or it could not be started
+	ExitCode   *int   `json:"exit_code"` // null where a signal ended the command, or it did not run
 	DurationMS int64  `json:"duration_ms"`
 	Error      string `json:"error,omitempty"`
 }
@@ -29,6 +29,7 @@ type reporter struct {
 	released int // verdicts to give a message back
 	judged   int // all others
 	written  map[xstreamq.Outcome]int
+	swept    int // dead letters made without a handler: of vanished workers
 }
 
 // observer counts for the summary.
@@ -48,6 +49,11 @@ func (r *reporter) observer() xstreamq.Observer {
 			defer r.mu.Unlock()
 			r.written[s.Outcome] += s.Count
 		},
+		Swept: func(s xstreamq.Swept) {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			r.swept += len(s.Dead)
+		},
 	}
 }
 
@@ -63,11 +69,17 @@ func (r *reporter) tell(m *xstreamq.Delivery, verdict fate, e *exit, took time.D
 	if why != nil {
 		row.Error = strings.ToValidUTF8(why.Error(), "?")
 	}
+	return r.print(row)
+}
+
+// print tells of one delivery.
+func (r *reporter) print(row deliveryRow) error {
 	if r.app.json {
 		return r.app.print(row)
 	}
-	if verdict != fateAck {
-		r.log.Warn("message not acked", "id", m.OriginalID, "attempt", m.Attempt, "verdict", string(verdict), "error", row.Error)
+	if row.Verdict != fateAck {
+		r.log.Warn("message not acked",
+			"id", row.OriginalID, "attempt", row.Attempt, "verdict", string(row.Verdict), "error", row.Error)
 	}
 	return nil
 }
@@ -93,7 +105,11 @@ func (r *reporter) summary() []any {
 	defer r.mu.Unlock()
 	var attrs []any
 	for _, o := range []xstreamq.Outcome{xstreamq.Acked, xstreamq.Retried, xstreamq.Dead, xstreamq.Released} {
-		attrs = append(attrs, slog.Int(string(o), r.written[o]))
+		n := r.written[o]
+		if o == xstreamq.Dead {
+			n += r.swept
+		}
+		attrs = append(attrs, slog.Int(string(o), n))
 	}
 	for _, o := range []xstreamq.Outcome{xstreamq.Late, xstreamq.Lost, xstreamq.Unknown, xstreamq.Skipped} {
 		if n := r.written[o]; n > 0 {

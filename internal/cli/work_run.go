@@ -102,7 +102,9 @@ func (w *worker) start(cmd *cobra.Command) (client *xstreamq.Client, err error) 
 		if err != nil {
 			return usageError{err}
 		}
-		if _, err := queue.Subscribe(w.options.group, w.handle, w.options.subscription()); err != nil {
+		options := w.options.subscription()
+		options.OnDeadLetter = w.buried
+		if _, err := queue.Subscribe(w.options.group, w.handle, options); err != nil {
 			return usageError{err}
 		}
 		return client.Start(ctx)
