@@ -52,7 +52,10 @@ with 0, whatever became of the messages; with 1 where it could not work, could n
 leave commands behind.
 
 A worker that dies with its commands running (SIGKILL) loses their messages to another worker when --visibility-timeout is over,
-and that is a lost lease. The commands live on. A process that a command leaves behind has to close its standard error.
+and that is a lost lease. On Linux its commands are killed with it; what they have started themselves is not, nor is a command
+that gains privileges (setuid). On other systems the commands live on, and may run beside the second delivery of their message.
+
+A process that a command leaves behind has to close its standard error.
 
 What the queue has to say is logged on the standard error. --timeout is for connecting and starting alone.`
 

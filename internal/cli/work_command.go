@@ -23,11 +23,13 @@ type commandLine struct {
 	stdout, stderr io.Writer
 	killAfter      time.Duration // from SIGTERM to SIGKILL
 
+	starter *starter
+
 	mu     sync.Mutex
 	groups map[int]bool // process groups that run, by the id of their leader
 }
 
-// newCommandLine finds the command.
+// newCommandLine finds the command. Close it.
 func newCommandLine(args []string, stdout, stderr io.Writer, killAfter time.Duration) (*commandLine, error) {
 	path, err := exec.LookPath(args[0])
 	if err != nil {
@@ -35,9 +37,12 @@ func newCommandLine(args []string, stdout, stderr io.Writer, killAfter time.Dura
 	}
 	return &commandLine{
 		path: path, args: args, env: inherited(os.Environ()), stdout: stdout, stderr: stderr, killAfter: killAfter,
-		groups: map[int]bool{},
+		starter: newStarter(), groups: map[int]bool{},
 	}, nil
 }
+
+// close ends what still runs, where commands end with their worker.
+func (c *commandLine) close() { c.starter.close() }
 
 // exit is how a run of the command ended.
 type exit struct {
@@ -68,6 +73,7 @@ func (c *commandLine) run(ctx context.Context, body []byte, env []string, starte
 	cmd.Stderr = said
 	cmd.WaitDelay = c.waitDelay()
 	inOwnGroup(cmd)
+	endWithParent(cmd)
 	var cut time.Time
 	cmd.Cancel = func() error {
 		cut = time.Now()
@@ -94,7 +100,7 @@ func (c *commandLine) waitDelay() time.Duration {
 func (c *commandLine) start(cmd *exec.Cmd) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if err := cmd.Start(); err != nil {
+	if err := c.starter.do(cmd.Start); err != nil {
 		return err
 	}
 	c.groups[cmd.Process.Pid] = true

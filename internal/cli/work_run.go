@@ -57,6 +57,7 @@ func (a *app) newWorker(queue string, command []string, o workOptions) (*worker,
 
 // run works until a signal, --max or --exit-when-empty ends it: none of these is an error.
 func (w *worker) run(cmd *cobra.Command) error {
+	defer w.command.close()
 	signalled, signal := context.WithCancelCause(context.Background())
 	defer signal(nil)
 	working, end := context.WithCancelCause(signalled)
