@@ -29,6 +29,7 @@ import (
 type canary struct {
 	client *Client
 	keys   keys.Set
+	crew   crew
 	alive  map[string]*sighting // by original id
 	unread wire.ID              // where the dead letters that are new begin
 }
@@ -46,8 +47,11 @@ const (
 )
 
 // newCanary makes one for dead letters up to the one given; what dies later is new.
-func newCanary(c *Client, k keys.Set, newest wire.ID) *canary {
-	return &canary{client: c, keys: k, alive: map[string]*sighting{}, unread: newest.Next()}
+func newCanary(c *Client, queue, group string, newest wire.ID) *canary {
+	return &canary{
+		client: c, keys: keys.ForGroup(c.cfg.KeyPrefix, queue, group), alive: map[string]*sighting{}, unread: newest.Next(),
+		crew: crew{grace: canaryGrace, consumers: func(ctx context.Context) ([]Consumer, error) { return c.consumers(ctx, queue, group) }},
+	}
 }
 
 // add has a message watched that is on the retry stream now.
@@ -59,7 +63,7 @@ func (w *canary) add(original, entry string) {
 	w.alive[original] = &sighting{since: since}
 }
 
-// watch returns nil when all are finished, ErrCanary when one is dead or the time is up.
+// watch returns nil when all are finished, ErrCanary when one is dead, nobody works on them, or the time is up.
 func (w *canary) watch(ctx context.Context, timeout time.Duration) error {
 	all, end := len(w.alive), time.Now().Add(timeout)
 	for pause := canaryFirst; ; pause = min(2*pause, canaryMost) {
@@ -67,9 +71,16 @@ func (w *canary) watch(ctx context.Context, timeout time.Duration) error {
 		if err := w.round(ctx); err != nil {
 			return err
 		}
-		switch {
-		case len(w.alive) == 0:
+		if len(w.alive) == 0 {
 			return nil
+		}
+		deserted, err := w.crew.gone(ctx)
+		switch {
+		case err != nil:
+			return fmt.Errorf("watching the canary: %w", err)
+		case deserted:
+			return fmt.Errorf("%w: %d of its %d messages wait, and no worker of the group is alive; start one and try again",
+				ErrCanary, len(w.alive), all)
 		case !time.Now().Before(end):
 			return fmt.Errorf("%w: %d of its %d messages are not finished after %v; is a worker of the group running?",
 				ErrCanary, len(w.alive), all, timeout)

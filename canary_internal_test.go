@@ -31,7 +31,7 @@ func TestCanarySearchIsSure(t *testing.T) {
 			t.Run(s.name+"/"+c.name, func(t *testing.T) {
 				e, v := s.env(t, i)
 				v.do(c.before, e.now)
-				w := newCanary(&Client{redis: e.redis}, e.keys, wire.ID{})
+				w := newCanary(&Client{redis: e.redis, cfg: Config{KeyPrefix: v.prefix}}, "q", "g", wire.ID{})
 				w.add("1-0", "1-1")
 				w.add("2-0", "1-1")
 				seen, sure, err := w.search(t.Context())
@@ -49,7 +49,7 @@ func TestCanarySearchGoesOn(t *testing.T) {
 	for i, s := range scriptServers(t) {
 		e, v := s.env(t, i)
 		v.do(times(20, "XADD @retry %d-1 body a oid %d-0")+`ZADD @backoff 7 "30-0\x00"`, e.now)
-		w := newCanary(&Client{redis: e.redis}, e.keys, wire.ID{})
+		w := newCanary(&Client{redis: e.redis, cfg: Config{KeyPrefix: v.prefix}}, "q", "g", wire.ID{})
 		for _, id := range []string{"10-0", "30-0", "31-0"} {
 			w.add(id, "1-1")
 		}

@@ -9,8 +9,8 @@ import (
 	"github.com/xstreamq/xstreamq/internal/keys"
 )
 
-// ErrCanary is what RedriveAll returns when a dead letter of its canary died again, or they were not all finished in time; the
-// others stay.
+// ErrCanary is what RedriveAll returns when a dead letter of its canary died again, when no worker is alive to handle them, or
+// when they were not all finished in time; the others stay.
 var ErrCanary = errors.New("xstreamq: the canary failed")
 
 // RedriveAllOptions say which dead letters are redriven, and how fast. The zero value takes all at once.
@@ -23,8 +23,8 @@ type RedriveAllOptions struct {
 	// Rate is how many are redriven per second, a tenth of that at once. 0: as many as can be. Negative is an error.
 	Rate float64
 	// Canary is how many are redriven first: the rest follows when all of these are finished, and not when one of them died
-	// again. It needs a worker, and does not go with ToQueue. 0: none. Negative is an error. When there are fewer, all are
-	// redriven and none is watched.
+	// again, or when no worker has been alive for 10s. It does not go with ToQueue. 0: none. Negative is an error. When there
+	// are fewer, all are redriven and none is watched.
 	Canary int
 	// CanaryTimeout is how long they may take, all retries included. Default 5m. Negative is an error.
 	CanaryTimeout time.Duration
@@ -66,7 +66,7 @@ func (c *Client) RedriveAll(ctx context.Context, queue, group string, o RedriveA
 	setDefault(&o.CanaryTimeout, defaultCanaryTimeout)
 	r := &redriver{client: c, keys: keys.ForGroup(c.cfg.KeyPrefix, queue, group), walk: w, opts: o, pace: newPace(o.Rate)}
 	if o.Canary > 0 && !o.DryRun {
-		r.canary = newCanary(c, r.keys, w.last)
+		r.canary = newCanary(c, queue, group, w.last)
 	}
 	for w.more() && !r.full() && err == nil {
 		err = r.page(ctx)

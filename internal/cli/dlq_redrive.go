@@ -19,8 +19,8 @@ runs even where its group remembers that it was handled. With --to-queue it is p
 groups instead. It works on what is dead when it begins, so it ends even if handlers go on failing.
 
 Without IDs it shows what it would redrive and asks; --yes is the answer where nobody can be asked. --canary N redrives N first and
-goes on only when all of these were handled: not when one of them died again, and not after --canary-timeout. It needs a running worker.
-Where there are fewer than N they are all redriven, and nothing waits for them.
+goes on only when all of these were handled: not when one of them died again, not when no worker of the group has been alive for
+10s, and not after --canary-timeout. Those N then stay redriven. Where there are fewer than N they are all redriven, and nothing waits for them.
 
 Dead letters without a body (no-body, body-lost) cannot be redriven and stay. They, and others that Redis refuses, make the exit
 code 1; those that somebody else redrove or purged meanwhile do not. With --json each dead letter is a line: its id, the result
