@@ -15,6 +15,9 @@ type RedriveOptions struct {
 	// ToQueue publishes them to the queue as new messages, with new ids, for all groups. By default a dead letter goes to its own
 	// group alone, by way of the retry stream, and keeps its id.
 	ToQueue bool
+	// Each, if set, is called with every dead letter of the result as soon as it is known what became of it, in order: why is empty
+	// for one that is Redriven, else the Reason of an Unredrivable. The next call to Redis waits for it.
+	Each func(id, why string)
 }
 
 // RedriveResult is what became of dead letters.
@@ -60,7 +63,7 @@ func (c *Client) Redrive(ctx context.Context, queue, group string, ids []string,
 	}
 	gone := 0
 	err = c.redrive(ctx, keys.ForGroup(c.cfg.KeyPrefix, queue, group), ids, o.ToQueue, func(a redriveAnswer) {
-		result.add(a)
+		result.add(a, o.Each)
 		if a.state == redriveGone {
 			gone++
 		}
@@ -74,14 +77,21 @@ func (c *Client) Redrive(ctx context.Context, queue, group string, ids []string,
 	return result, err
 }
 
-func (r *RedriveResult) add(a redriveAnswer) {
+// add notes an answer, and tells each of it, which may be nil.
+func (r *RedriveResult) add(a redriveAnswer, each func(id, why string)) {
+	why := a.text
 	switch a.state {
 	case redriveDone:
+		why = ""
 		r.Redriven = append(r.Redriven, a.id)
 	case redriveGone:
-		r.Unredrivable = append(r.Unredrivable, Unredrivable{a.id, Gone})
+		why = Gone
+		fallthrough
 	default:
-		r.Unredrivable = append(r.Unredrivable, Unredrivable{a.id, a.text})
+		r.Unredrivable = append(r.Unredrivable, Unredrivable{a.id, why})
+	}
+	if each != nil {
+		each(a.id, why)
 	}
 }
 

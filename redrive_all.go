@@ -28,7 +28,7 @@ type RedriveAllOptions struct {
 	Canary int
 	// CanaryTimeout is how long they may take, all retries included. Default 5m. Negative is an error.
 	CanaryTimeout time.Duration
-	// DryRun changes nothing: Redriven lists what would be.
+	// DryRun changes nothing: Redriven lists what would be, and Each is told of it.
 	DryRun bool
 	// Progress, if set, is called after each call to Redis with the number of dead letters looked at and redriven so far.
 	Progress func(looked, redriven int)
@@ -142,7 +142,7 @@ func (r *redriver) move(ctx context.Context, batch []deadEntry) error {
 		if a.state == redriveGone {
 			return
 		}
-		r.result.add(a)
+		r.result.add(a, r.opts.Each)
 		if a.state == redriveDone && r.canary != nil {
 			r.canary.add(original[a.id], a.text)
 		}
@@ -162,7 +162,7 @@ func (r *redriver) pretend(batch []deadEntry) {
 		if why := batch[i].staysFor(r.opts.ToQueue); why != "" {
 			a.state, a.text = redriveRefused, why
 		}
-		r.result.add(a)
+		r.result.add(a, r.opts.Each)
 	}
 }
 

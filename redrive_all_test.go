@@ -70,10 +70,21 @@ func TestRedriveAllTakesWhatIsChosen(t *testing.T) {
 			}
 			looked, redriven = l, n
 		}
+		var told xstreamq.RedriveResult
+		s.o.Each = func(id, why string) {
+			if why == "" {
+				told.Redriven = append(told.Redriven, id)
+			} else {
+				told.Unredrivable = append(told.Unredrivable, xstreamq.Unredrivable{ID: id, Reason: why})
+			}
+		}
 		before := r.len(r.keys.DLQ)
 		got, err := r.client.RedriveAll(t.Context(), "q", "g", s.o)
 		if diff := cmp.Diff(s.want, got); diff != "" || err != nil {
 			t.Errorf("%s: %v, -want +got:\n%s", s.name, err, diff)
+		}
+		if diff := cmp.Diff(got, told); diff != "" {
+			t.Errorf("%s: -result +told of each:\n%s", s.name, diff)
 		}
 		if n := r.len(r.keys.DLQ); n != s.left {
 			t.Errorf("%s: %d dead letters are left, want %d", s.name, n, s.left)

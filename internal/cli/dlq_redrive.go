@@ -23,8 +23,8 @@ goes on only when all of these were handled: not when one of them died again, no
 10s, and not after --canary-timeout. Those N then stay redriven. Where there are fewer than N they are all redriven, and nothing waits for them.
 
 Dead letters without a body (no-body, body-lost) cannot be redriven and stay. They, and others that Redis refuses, make the exit
-code 1; those that somebody else redrove or purged meanwhile do not. With --json each dead letter is a line: its id, the result
-redriven, unredrivable or gone, and why.`
+code 1; those that somebody else redrove or purged meanwhile do not. With --json each dead letter is a line, as soon as it moved:
+its id, the result redriven, unredrivable or gone, and why.`
 
 const dlqRedriveExample = `  xstreamq dlq redrive orders shipping 1735689600000-0 1735689600000-1
   xstreamq dlq redrive orders shipping --reason failed --error "connection refused" --dry-run
@@ -85,9 +85,14 @@ func (o *redriveOptions) check(cmd *cobra.Command) error {
 
 func (o *redriveOptions) run(ctx context.Context, a *app, client *xstreamq.Client) error {
 	to := xstreamq.RedriveOptions{ToQueue: o.toQueue}
+	if a.json {
+		limited, stop := context.WithCancelCause(ctx)
+		defer stop(nil)
+		ctx, to.Each = limited, a.redriveRows(stop)
+	}
 	if len(o.ids) > 0 && !o.dryRun {
 		result, err := client.Redrive(ctx, o.queue, o.group, o.ids, to)
-		return o.report(a, result, err)
+		return o.report(a, result, orUnprinted(ctx, err))
 	}
 	all := xstreamq.RedriveAllOptions{
 		RedriveOptions: to, Filter: o.filter, Limit: o.limit, Rate: o.rate, Canary: o.canary, CanaryTimeout: time.Duration(o.canaryTimeout),
@@ -101,6 +106,9 @@ func (o *redriveOptions) run(ctx context.Context, a *app, client *xstreamq.Clien
 		case o.dryRun:
 			return o.reportDry(a, &seen)
 		case len(seen.Redriven) == 0:
+			if err := a.printDry(seen.RedriveResult); err != nil {
+				return err
+			}
 			return o.report(a, seen.RedriveResult, nil)
 		}
 		if err := a.confirm(o.question(&seen), false); err != nil {
@@ -113,7 +121,7 @@ func (o *redriveOptions) run(ctx context.Context, a *app, client *xstreamq.Clien
 	all.Progress = func(looked, _ int) { bar.set(looked) }
 	result, err := client.RedriveAll(ctx, o.queue, o.group, all)
 	bar.close()
-	return o.report(a, result, err)
+	return o.report(a, result, orUnprinted(ctx, err))
 }
 
 // bodiless says why a dead letter with nothing to give to a handler stays.
@@ -152,9 +160,6 @@ func (o *redriveOptions) report(a *app, result xstreamq.RedriveResult, err error
 		return err // what it says of the ids is no news then
 	}
 	done := len(result.Redriven)
-	if printErr := a.printResult(result, "redriven"); printErr != nil {
-		return printErr
-	}
 	if !a.json && (err == nil || done > 0) {
 		fmt.Fprintf(a.out, "redrove %s of %s\n", deadLetters(done), &o.choice)
 	}
@@ -171,7 +176,7 @@ func (o *redriveOptions) report(a *app, result xstreamq.RedriveResult, err error
 }
 
 func (o *redriveOptions) reportDry(a *app, seen *survey) error {
-	if err := a.printResult(seen.RedriveResult, "would-redrive"); err != nil {
+	if err := a.printDry(seen.RedriveResult); err != nil {
 		return err
 	}
 	if !a.json {
@@ -190,22 +195,45 @@ func (o *redriveOptions) reportDry(a *app, seen *survey) error {
 	return nil
 }
 
-// printResult prints what --json shows of a result.
-func (a *app) printResult(result xstreamq.RedriveResult, done string) error {
+// redriveRows prints each dead letter with --json as soon as it is known what became of it, and stops where that cannot be printed.
+func (a *app) redriveRows(stop context.CancelCauseFunc) func(id, why string) {
+	return func(id, why string) {
+		if err := a.print(newRedriveRow(id, why, "redriven")); err != nil {
+			stop(err)
+		}
+	}
+}
+
+// orUnprinted is err, or that of the standard output where this is why it stopped.
+func orUnprinted(ctx context.Context, err error) error {
+	if cause := context.Cause(ctx); err != nil && errors.As(cause, new(*stdoutError)) {
+		return cause
+	}
+	return err
+}
+
+func newRedriveRow(id, why, done string) redriveRow {
+	switch why {
+	case "":
+		return redriveRow{ID: id, Result: done}
+	case xstreamq.Gone:
+		return redriveRow{ID: id, Result: "gone"}
+	}
+	return redriveRow{ID: id, Result: "unredrivable", Reason: why}
+}
+
+// printDry prints what --json shows of a dry run.
+func (a *app) printDry(result xstreamq.RedriveResult) error {
 	if !a.json {
 		return nil
 	}
 	for _, id := range result.Redriven {
-		if err := a.print(redriveRow{ID: id, Result: done}); err != nil {
+		if err := a.print(newRedriveRow(id, "", "would-redrive")); err != nil {
 			return err
 		}
 	}
 	for _, u := range result.Unredrivable {
-		row := redriveRow{ID: u.ID, Result: "unredrivable", Reason: u.Reason}
-		if u.Reason == xstreamq.Gone {
-			row = redriveRow{ID: u.ID, Result: "gone"}
-		}
-		if err := a.print(row); err != nil {
+		if err := a.print(newRedriveRow(u.ID, u.Reason, "")); err != nil {
 			return err
 		}
 	}
