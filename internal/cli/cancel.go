@@ -10,9 +10,10 @@ import (
 	"github.com/xstreamq/xstreamq"
 )
 
-const cancelHelp = `Take back messages that were published with a delay and are not due yet, by the ids that publish printed. For each id it says
-whether it was cancelled. One that was not (it is due already, was cancelled before, or never was) is not-found, and makes the exit
-code 1; so does what is no id of a delayed message: invalid-id.`
+const cancelHelp = `Take back messages that were published with a delay and are not due yet, by the ids that publish
+printed. For each id it says whether it was cancelled. One that was not (it is due already, was
+cancelled before, or never was) is not-found, and makes the exit code 1; so does what is no id of a
+delayed message: invalid-id.`
 
 const cancelExample = `  xstreamq cancel orders d1735689600000-9f86d081884c7d65
   xstreamq peek orders --from delayed --json --count 1000 | jq -r .id | xargs xstreamq cancel orders`

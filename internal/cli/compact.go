@@ -10,14 +10,16 @@ import (
 	"github.com/xstreamq/xstreamq"
 )
 
-const compactHelp = `Trim from a queue what every group has finished with, as its workers do by themselves every few seconds, and never more. It is for
-queues that nobody works on now, such as those whose groups were just forgotten.
+const compactHelp = `Trim from a queue what every group has finished with, as its workers do by themselves every few
+seconds, and never more. It is for queues that nobody works on now, such as those whose groups were
+just forgotten.
 
-It keeps finished entries for --retain, by default not at all: workers with a Config.Retain keep them longer, and their setting is not
-known here. Redis trims whole nodes of a stream, so some hundred finished entries stay.
+It keeps finished entries for --retain, by default not at all: workers with a Config.Retain keep
+them longer, and their setting is not known here. Redis trims whole nodes of a stream, so some
+hundred finished entries stay.
 
-Nothing is trimmed while a registered group is missing from the queue, because nobody knows what it has not seen. The command then names
-the group: start a worker of it, or forget it.`
+Nothing is trimmed while a registered group is missing from the queue, because nobody knows what it
+has not seen. The command then names the group: start a worker of it, or forget it.`
 
 const compactExample = `  xstreamq compact orders
   xstreamq compact orders --retain 24h --json`

@@ -11,9 +11,9 @@ import (
 	"github.com/xstreamq/xstreamq"
 )
 
-const completionHelp = `Print a script that teaches a shell to complete commands, flags, and the names of queues and groups. The names are
-asked of Redis, at the place that --url, --url-file or XSTREAMQ_URL says, and for two seconds at most: without an answer
-nothing is completed.`
+const completionHelp = `Print a script that teaches a shell to complete commands, flags, and the names of queues and groups.
+The names are asked of Redis, at the place that --url, --url-file or XSTREAMQ_URL says, and for two
+seconds at most: without an answer nothing is completed.`
 
 const completionExample = `  xstreamq completion bash > /etc/bash_completion.d/xstreamq
   xstreamq completion zsh > "${fpath[1]}/_xstreamq"

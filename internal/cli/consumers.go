@@ -11,12 +11,14 @@ import (
 
 const consumersHelp = `List the names under which workers of a group read, with how many messages each one holds.
 
-A running worker gives a sign of life at least every few seconds, by asking for messages or by renewing a lease.
-IDLE is how long ago that was, and LIVE whether it was as lately as a running worker does: within its lease or 15s,
-whichever is longer. One without leases gives none while all its handlers are busy. LEASE is the length of its
-leases, which its name says; "-" where it has none, or where another program made the name up.
+A running worker gives a sign of life at least every few seconds, by asking for messages or by
+renewing a lease. IDLE is how long ago that was, and LIVE whether it was as lately as a running
+worker does: within its lease or 15s, whichever is longer. One without leases gives none while all
+its handlers are busy. LEASE is the length of its leases, which its name says; "-" where it has
+none, or where another program made the name up.
 
-Names of workers that are gone are in the list for some minutes, or while they hold something. Nothing is changed.`
+Names of workers that are gone are in the list for some minutes, or while they hold something.
+Nothing is changed.`
 
 const consumersExample = `  xstreamq consumers orders shipping
   xstreamq consumers orders shipping --live --exit-empty || echo "nobody works on it"`

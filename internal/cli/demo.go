@@ -11,15 +11,16 @@ import (
 	"github.com/xstreamq/xstreamq/internal/cli/demo"
 )
 
-const demoHelp = `Publish 329 real GitHub webhook payloads, handle them in two groups with several workers, and let go wrong what can go wrong:
-handlers that fail twice and then succeed, handlers that always fail, an entry of another producer that cannot be decoded,
-a worker that is killed in mid-handler, a worker that is stopped in mid-run; and one message is delayed.
+const demoHelp = `Publish 329 real GitHub webhook payloads, handle them in two groups with several workers, and let go
+wrong what can go wrong: handlers that fail twice and then succeed, handlers that always fail, an
+entry of another producer that cannot be decoded, a worker that is killed in mid-handler, a worker
+that is stopped in mid-run; and one message is delayed.
 
-At the end it reads Redis, without the library, and accounts for every message: handled, or a dead letter, and nothing left
-over. It exits 0 only when all are accounted for.
+At the end it reads Redis, without the library, and accounts for every message: handled, or a dead
+letter, and nothing left over. It exits 0 only when all are accounted for.
 
-Without --url and --url-file it runs on a small server inside the process, also when XSTREAMQ_URL is set. With them it works
-under a key prefix of its own, and removes those keys at the end.`
+Without --url and --url-file it runs on a small server inside the process, also when XSTREAMQ_URL is
+set. With them it works under a key prefix of its own, and removes those keys at the end.`
 
 // errUnaccounted stands for the problems that the report lists.
 var errUnaccounted = errors.New("not every message is accounted for")

@@ -8,22 +8,22 @@ import (
 	"github.com/xstreamq/xstreamq"
 )
 
-const depthHelp = `Count the messages of all registered groups, of the groups of QUEUE, or of one GROUP. A queue without groups has a
-line of its own.
+const depthHelp = `Count the messages of all registered groups, of the groups of QUEUE, or of one GROUP. A queue
+without groups has a line of its own.
 
-LENGTH is the number of entries in the queue's stream, those that are finished and not trimmed yet among them.
-BACKLOG is what the group has not been given yet, PENDING what its workers hold, RETRY what waits for a worker
-again, BACKOFF what failed and waits for its next try, DELAYED what was published to the queue with a delay and is
-not due yet, for all groups, and DEAD the dead letters. OLDEST is the age of the oldest message in the backlog,
-pending or to retry.
+LENGTH is the number of entries in the queue's stream, those that are finished and not trimmed yet
+among them. BACKLOG is what the group has not been given yet, PENDING what its workers hold, RETRY
+what waits for a worker again, BACKOFF what failed and waits for its next try, DELAYED what was
+published to the queue with a delay and is not due yet, for all groups, and DEAD the dead letters.
+OLDEST is the age of the oldest message in the backlog, pending or to retry.
 
-All counts are of one moment. Where Redis does not know the backlog, or what it says cannot be, the entries are
-counted in pages, which takes about a second per 500,000; after a million it is "unknown", and null with --json.
-Where no number makes sense there is "-", and null with --json. A group that is registered and not on the queue
-would be given all of the queue.
+All counts are of one moment. Where Redis does not know the backlog, or what it says cannot be, the
+entries are counted in pages, which takes about a second per 500,000; after a million it is
+"unknown", and null with --json. Where no number makes sense there is "-", and null with --json. A
+group that is registered and not on the queue would be given all of the queue.
 
-Nothing is changed. A group that Redis refuses to look at (a key of the wrong type, no permission) has "-"
-throughout, and with --json an error in its line; it makes the exit code 1.`
+Nothing is changed. A group that Redis refuses to look at (a key of the wrong type, no permission)
+has "-" throughout, and with --json an error in its line; it makes the exit code 1.`
 
 const depthExample = `  xstreamq depth
   xstreamq depth orders shipping

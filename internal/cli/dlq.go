@@ -13,11 +13,12 @@ import (
 	"github.com/xstreamq/xstreamq"
 )
 
-const dlqHelp = `Look at dead letters, and decide what becomes of them. A dead letter is a message that used up a budget of its group or can never be
-handled; nothing but a redrive or a purge ever takes it away.
+const dlqHelp = `Look at dead letters, and decide what becomes of them. A dead letter is a message that used up a
+budget of its group or can never be handled; nothing but a redrive or a purge ever takes it away.
 
-A way to work through many: "dlq top" shows what went wrong how often, "dlq ls" and "dlq show" what is behind it. When the cause is gone,
-"dlq redrive --canary 10" tries ten of them before it gives the rest to the group again. "dlq purge" deletes what nobody needs.`
+A way to work through many: "dlq top" shows what went wrong how often, "dlq ls" and "dlq show" what
+is behind it. When the cause is gone, "dlq redrive --canary 10" tries ten of them before it gives
+the rest to the group again. "dlq purge" deletes what nobody needs.`
 
 func newDLQ(a *app) *cobra.Command {
 	cmd := &cobra.Command{

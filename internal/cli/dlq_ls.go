@@ -9,19 +9,22 @@ import (
 	"github.com/xstreamq/xstreamq"
 )
 
-const dlqLsHelp = `List the dead letters of a group, oldest first: all of them, or those that every filter given chooses.
+const dlqLsHelp = `List the dead letters of a group, oldest first: all of them, or those that every filter given
+chooses.
 
-ATTEMPTS is how often the message was delivered, AGE how long ago it died by the clock of this machine. Of errors and bodies a
-terminal shows the beginning alone; a pipe gets the whole of them on one line, escaped where they are not printable.
-With --json each line is all of one dead letter, exactly.
+ATTEMPTS is how often the message was delivered, AGE how long ago it died by the clock of this
+machine. Of errors and bodies a terminal shows the beginning alone; a pipe gets the whole of them on
+one line, escaped where they are not printable. With --json each line is all of one dead letter,
+exactly.
 
-Nothing is changed. The list is read in pages and printed as it comes, whole unless --limit says otherwise, and ends with what was
-there when it began. It ends by --timeout alone, however long the list is.`
+Nothing is changed. The list is read in pages and printed as it comes, whole unless --limit says
+otherwise, and ends with what was there when it began. It ends by --timeout alone, however long the
+list is.`
 
 const dlqLsExample = `  xstreamq dlq ls orders shipping
   xstreamq dlq ls orders shipping --reason failed --newer-than 1h --body
   xstreamq dlq ls orders shipping --json-path '$.customer.id=42' --json | jq -r .original_id
-  xstreamq dlq ls orders shipping --error timeout | cut -f1 | xargs xstreamq dlq redrive orders shipping`
+  xstreamq dlq ls orders email --error timeout | cut -f1 | xargs xstreamq dlq redrive orders email`
 
 // What a terminal shows of an error and of a body in a table, in bytes.
 const (

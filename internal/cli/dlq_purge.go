@@ -9,10 +9,12 @@ import (
 	"github.com/xstreamq/xstreamq"
 )
 
-const dlqPurgeHelp = `Delete dead letters for good: those with the IDs given, or all that the filters choose, oldest first. Nothing brings them back.
+const dlqPurgeHelp = `Delete dead letters for good: those with the IDs given, or all that the filters choose, oldest
+first. Nothing brings them back.
 
-Without IDs it shows what it would delete and asks; --yes is the answer where nobody can be asked. What dies after it was shown stays.
-An ID that is not there (any more) is a warning, not a failure. With --json the outcome is one object.`
+Without IDs it shows what it would delete and asks; --yes is the answer where nobody can be asked.
+What dies after it was shown stays. An ID that is not there (any more) is a warning, not a failure.
+With --json the outcome is one object.`
 
 const dlqPurgeExample = `  xstreamq dlq purge orders shipping 1735689600000-0
   xstreamq dlq purge orders shipping --reason undecodable --older-than 30d

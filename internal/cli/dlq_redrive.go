@@ -11,20 +11,25 @@ import (
 	"github.com/xstreamq/xstreamq"
 )
 
-const dlqRedriveHelp = `Give dead letters to their group again: those with the IDs given, or all that the filters choose, oldest first.
+const dlqRedriveHelp = `Give dead letters to their group again: those with the IDs given, or all that the filters choose,
+oldest first.
 
-Each one moves in one step, so that it is always in one place: also when this command is killed in the middle, or runs twice at
-once. Then run it again. A redriven message comes to its own group alone, with its first id, its body and fresh budgets, and
-runs even where its group remembers that it was handled. With --to-queue it is published to the queue as a new message for all
-groups instead. It works on what is dead when it begins, so it ends even if handlers go on failing.
+Each one moves in one step, so that it is always in one place: also when this command is killed in
+the middle, or runs twice at once. Then run it again. A redriven message comes to its own group
+alone, with its first id, its body and fresh budgets, and runs even where its group remembers that
+it was handled. With --to-queue it is published to the queue as a new message for all groups
+instead. It works on what is dead when it begins, so it ends even if handlers go on failing.
 
-Without IDs it shows what it would redrive and asks; --yes is the answer where nobody can be asked. --canary N redrives N first and
-goes on only when all of these were handled: not when one of them died again, not when no worker of the group has been alive for
-10s, and not after --canary-timeout. Those N then stay redriven. Where there are fewer than N they are all redriven, and nothing waits for them.
+Without IDs it shows what it would redrive and asks; --yes is the answer where nobody can be asked.
+--canary N redrives N first and goes on only when all of these were handled: not when one of them
+died again, not when no worker of the group has been alive for 10s, and not after --canary-timeout.
+Those N then stay redriven. Where there are fewer than N they are all redriven, and nothing waits
+for them.
 
-Dead letters without a body (no-body, body-lost) cannot be redriven and stay. They, and others that Redis refuses, make the exit
-code 1; those that somebody else redrove or purged meanwhile do not. With --json each dead letter is a line, as soon as it moved:
-its id, the result redriven, unredrivable or gone, and why.`
+Dead letters without a body (no-body, body-lost) cannot be redriven and stay. They, and others that
+Redis refuses, make the exit code 1; those that somebody else redrove or purged meanwhile do not.
+With --json each dead letter is a line, as soon as it moved: its id, the result redriven,
+unredrivable or gone, and why.`
 
 const dlqRedriveExample = `  xstreamq dlq redrive orders shipping 1735689600000-0 1735689600000-1
   xstreamq dlq redrive orders shipping --reason failed --error "connection refused" --dry-run

@@ -19,8 +19,9 @@ import (
 
 const dlqShowHelp = `Show all of one dead letter, by its id in the dead-letter stream, which "dlq ls" lists first.
 
-On a terminal a body that is JSON is indented. In a pipe each field is a line of its name, a tab and its value. What is not
-printable is escaped. --raw writes the bytes of the body and nothing else, not even a line end; on a terminal it escapes them too.
+On a terminal a body that is JSON is indented. In a pipe each field is a line of its name, a tab and
+its value. What is not printable is escaped. --raw writes the bytes of the body and nothing else,
+not even a line end; on a terminal it escapes them too.
 
 Nothing is changed.`
 

@@ -13,13 +13,14 @@ import (
 	"github.com/xstreamq/xstreamq"
 )
 
-const dlqTopHelp = `Group the dead letters of a group by their reason and by what their errors have in common, the most frequent first. Of each error
-the first line counts, and in it placeholders stand for what differs from message to message: numbers, ids, hashes, addresses,
-times, durations, quoted strings. The number in "status 500" or "SQLSTATE 23505" stays.
+const dlqTopHelp = `Group the dead letters of a group by their reason and by what their errors have in common, the most
+frequent first. Of each error the first line counts, and in it placeholders stand for what differs
+from message to message: numbers, ids, hashes, addresses, times, durations, quoted strings. The
+number in "status 500" or "SQLSTATE 23505" stays.
 
-FIRST and LAST are how long ago the first and the last one died by the clock of this machine, EXAMPLE is the id of the last one,
-for "dlq show". Some thousand groups are kept apart; of more, the rarest are counted together as (other), also those that
-come back later.
+FIRST and LAST are how long ago the first and the last one died by the clock of this machine,
+EXAMPLE is the id of the last one, for "dlq show". Some thousand groups are kept apart; of more, the
+rarest are counted together as (other), also those that come back later.
 
 Nothing is changed. Every dead letter is read, with its body, in pages; it ends by --timeout alone.`
 

@@ -10,20 +10,24 @@ import (
 	"github.com/xstreamq/xstreamq"
 )
 
-const doctorHelp = `Look for what is or may become a problem, in Redis and in the queues, and say what to do about each finding.
+const doctorHelp = `Look for what is or may become a problem, in Redis and in the queues, and say what to do about each
+finding.
 
-The server: version, mode, role and replicas, whether it takes writes, eviction, memory, append-only file and snapshots, its
-clock, the round trip, and whether anybody may connect. Each queue: registered groups that are missing from the stream, which
-keeps it from being trimmed, and groups that nobody registered or that hold up trimming. Each group: messages that wait without a worker,
-leases that ran out and that nobody takes over, long lists of pending messages, dead letters, delayed messages that nobody
-delivers, registry rows that look forgotten, keys of a wrong type.
+The server: version, mode, role and replicas, whether it takes writes, eviction, memory, append-only
+file and snapshots, its clock, the round trip, and whether anybody may connect. Each queue:
+registered groups that are missing from the stream, which keeps it from being trimmed, and groups
+that nobody registered or that hold up trimming. Each group: messages that wait without a worker,
+leases that ran out and that nobody takes over, long lists of pending messages, dead letters,
+delayed messages that nobody delivers, registry rows that look forgotten, keys of a wrong type.
 
-With QUEUE or QUEUE GROUP it looks at the server and at that queue or group alone. Of more than 1,000 groups it looks at the first
-1,000, and in a very long registry it does not look for groups that are missing from a stream or not registered; it says so.
+With QUEUE or QUEUE GROUP it looks at the server and at that queue or group alone. Of more than
+1,000 groups it looks at the first 1,000, and in a very long registry it does not look for groups
+that are missing from a stream or not registered; it says so.
 
-A finding is "ok", a "note" that may be meant so, a "warning" (messages may be lost or late one day), or a "problem" (it is so
-now). The exit code is 1 if there is a problem; notes and warnings alone exit with 0. What Redis does not let this user ask is one
-note, with the ACL rules that would help. Nothing is changed. --json prints one object per finding.`
+A finding is "ok", a "note" that may be meant so, a "warning" (messages may be lost or late one
+day), or a "problem" (it is so now). The exit code is 1 if there is a problem; notes and warnings
+alone exit with 0. What Redis does not let this user ask is one note, with the ACL rules that would
+help. Nothing is changed. --json prints one object per finding.`
 
 const doctorExample = `  xstreamq doctor
   xstreamq doctor orders shipping

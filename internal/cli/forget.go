@@ -9,12 +9,14 @@ import (
 	"github.com/xstreamq/xstreamq"
 )
 
-const forgetHelp = `Remove a group that is gone for good, so that what it has not read no longer keeps the queue from being trimmed: its row in the
-registry, its consumer group and its keys. It shows what the group has and asks; --yes is the answer where nobody can be asked.
+const forgetHelp = `Remove a group that is gone for good, so that what it has not read no longer keeps the queue from
+being trimmed: its row in the registry, its consumer group and its keys. It shows what the group has
+and asks; --yes is the answer where nobody can be asked.
 
-It refuses while the group has live workers or messages that are pending, to be retried or in backoff: with --force these are lost
-to this group. A group with dead letters is never forgotten: redrive or purge them first. What the group has not been given
-yet is not counted. A worker that still runs makes the group anew, from the beginning of the queue.`
+It refuses while the group has live workers or messages that are pending, to be retried or in
+backoff: with --force these are lost to this group. A group with dead letters is never forgotten:
+redrive or purge them first. What the group has not been given yet is not counted. A worker that
+still runs makes the group anew, from the beginning of the queue.`
 
 const forgetExample = `  xstreamq forget orders old-reports
   xstreamq forget orders old-reports --force --yes`

@@ -14,11 +14,13 @@ const (
 	gridRows = 200
 	// lastWidth is the least that is shown of the last column, however narrow the terminal is.
 	lastWidth = 10
+	// wrappedWidth is the same where the last column is wrapped: below that sentences are hard to read.
+	wrappedWidth = 24
 	// gap is between two columns.
 	gap = 2
 )
 
-// grid prints an aligned table on a terminal, some rows at a time. The last column is cut to what fits.
+// grid prints an aligned table on a terminal, some rows at a time. The last column is cut to what fits, or wrapped.
 type grid struct {
 	app    *app
 	header []string
@@ -26,6 +28,7 @@ type grid struct {
 	widths []int  // of the columns, as far as seen
 	number []bool // columns of numbers, which are aligned to the right
 	begun  bool
+	wraps  bool
 }
 
 func newGrid(a *app, header []string) *grid {
@@ -115,8 +118,12 @@ func (g *grid) columns() []table.ColumnConfig {
 		}
 		if i == len(g.widths)-1 {
 			c.WidthMax = max(room, lastWidth)
-			c.WidthMin = min(c.WidthMin, c.WidthMax)
 			c.WidthMaxEnforcer = func(cell string, most int) string { return text.Snip(cell, most, "…") }
+			if g.wraps {
+				c.WidthMax = max(room, wrappedWidth)
+				c.WidthMaxEnforcer = text.WrapSoft
+			}
+			c.WidthMin = min(c.WidthMin, c.WidthMax)
 		}
 		room -= width + gap
 	}

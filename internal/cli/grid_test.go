@@ -149,3 +149,40 @@ func TestColors(t *testing.T) {
 		t.Error("colors where there is no terminal")
 	}
 }
+
+// A last column that is wrapped is whole, in words, and stays in its column.
+func TestListWrapsOnTerminal(t *testing.T) {
+	t.Parallel()
+	const long = "depth of queue: XQTYPE key {c}.worker.dlq holds a string, not a stream"
+	for columns, want := range map[uint16]string{
+		42: `QUEUE  NOTE
+a
+b      depth of queue: XQTYPE key
+       {c}.worker.dlq holds a string, not
+       a stream
+`,
+		20: `QUEUE  NOTE
+a
+b      depth of queue: XQTYPE
+       key {c}.worker.dlq holds
+       a string, not a stream
+`,
+	} {
+		got := onTerminal(t, columns, "", func(a *app) {
+			a.noColor = true
+			l := a.newList("queue", "note")
+			l.wrapLast()
+			for _, row := range [][]string{{"a", ""}, {"b", long}} {
+				if err := l.add(nil, row...); err != nil {
+					t.Error(err)
+				}
+			}
+			if err := l.close(); err != nil {
+				t.Error(err)
+			}
+		})
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%d columns (-want +got):\n%s", columns, diff)
+		}
+	}
+}

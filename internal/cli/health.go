@@ -13,22 +13,26 @@ import (
 	"github.com/xstreamq/xstreamq"
 )
 
-const healthHelp = `Say whether Redis takes the queue's writes and whether every registered group is worked on, and exit with 1 if not.
+const healthHelp = `Say whether Redis takes the queue's writes and whether every registered group is worked on, and exit
+with 1 if not.
 
-With QUEUE it looks at the groups of that queue alone, with QUEUE GROUP at that group, registered or not. A group is
+With QUEUE it looks at the groups of that queue alone, with QUEUE GROUP at that group, registered or
+not. A group is
 
-  idle       nothing waits in it, whether it has workers or not: a job that runs now and then is healthy in between
+  idle       nothing waits in it, whether it has workers or not: a job that runs now and then is
+             healthy in between
   working    something waits or is being handled, and a worker is alive
-  unhealthy  something waits (not delivered yet, to be retried, due, or held by a worker that is gone) and no worker is alive;
-             or nobody took over a message whose lease ran out long ago (three leases and 15s); or its workers do not read
-             what has waited for 15s; or its consumer group is missing from the stream
+  unhealthy  something waits (not delivered yet, to be retried, due, or held by a worker that is
+             gone) and no worker is alive; or nobody took over a message whose lease ran out long
+             ago (three leases and 15s); or its workers do not read what has waited for 15s; or its
+             consumer group is missing from the stream
 
-What a group is doing is looked at twice, up to half a second apart, if something waits in it: "moving" is progress between the two, "still"
-is none, which is healthy while handlers are busy. A worker is alive when it gave a sign of life within its lease or 15s, whichever
-is longer.
+What a group is doing is looked at twice, up to half a second apart, if something waits in it:
+"moving" is progress between the two, "still" is none, which is healthy while handlers are busy. A
+worker is alive when it gave a sign of life within its lease or 15s, whichever is longer.
 
-It looks at Redis from outside. What a worker knows of itself, its own probe says: see HealthHandler in the Go package. Nothing is
-changed. --json prints one object.`
+It looks at Redis from outside. What a worker knows of itself, its own probe says: see HealthHandler
+in the Go package. Nothing is changed. --json prints one object.`
 
 const healthExample = `  xstreamq health
   xstreamq health orders shipping --timeout 3s     # as a probe

@@ -12,13 +12,13 @@ import (
 
 const lagHelp = `Print how many messages of a queue a group has not been given yet.
 
-Redis 7 and newer know it, as a rule; where they do not, or what they say cannot be, and on older servers, the
-entries are counted in pages, which takes about a second per 500,000; after a million it prints "unknown" (null with
---json), never 0. A group that is registered and not on the queue would be given all of the queue. Nothing is
-changed.
+Redis 7 and newer know it, as a rule; where they do not, or what they say cannot be, and on older
+servers, the entries are counted in pages, which takes about a second per 500,000; after a million
+it prints "unknown" (null with --json), never 0. A group that is registered and not on the queue
+would be given all of the queue. Nothing is changed.
 
-With --max it fails when there are more than that, or when the number is not known: exit code 1, and the number is
-printed all the same.`
+With --max it fails when there are more than that, or when the number is not known: exit code 1, and
+the number is printed all the same.`
 
 const lagExample = `  xstreamq lag orders shipping
   xstreamq lag orders shipping --max 1000 || echo "shipping is behind"

@@ -10,24 +10,26 @@ import (
 	"github.com/xstreamq/xstreamq"
 )
 
-const lsHelp = `List every queue and group in the registry, and the groups that are on the stream of such a queue without
-being registered. With QUEUE it lists the groups of that queue alone, registered or not.
+const lsHelp = `List every queue and group in the registry, and the groups that are on the stream of such a queue
+without being registered. With QUEUE it lists the groups of that queue alone, registered or not.
 
-BACKLOG is what the group has not been given yet, PENDING what its workers hold, RETRY what waits for a worker
-again, BACKOFF what failed and waits for its next try, DELAYED what was published to the queue with a delay and is
-not due yet, DEAD the dead letters. WORKERS counts the live ones, LAST SEEN is how long ago one noted itself, which
-each does every minute, by the clock of this machine. NOTE says what is not in order:
+BACKLOG is what the group has not been given yet, PENDING what its workers hold, RETRY what waits
+for a worker again, BACKOFF what failed and waits for its next try, DELAYED what was published to
+the queue with a delay and is not due yet, DEAD the dead letters. WORKERS counts the live ones, LAST
+SEEN is how long ago one noted itself, which each does every minute, by the clock of this machine.
+NOTE says what is not in order:
 
-  not on the queue      registered, but its consumer group is gone; the queue is not trimmed until it is back or forgotten
+  not on the queue      registered, but its consumer group is gone; the queue is not trimmed until
+                        it is back or forgotten
   not in the registry   another program made it, or the registry was lost
   unreadable row        the registry has no settings of it
   a foreign name        another program made it, under a name that no group of a queue can have
 
-A group that Redis refuses to look at (a key of the wrong type, no permission) is listed with the reason, and makes
-the exit code 1.
+A group that Redis refuses to look at (a key of the wrong type, no permission) is listed with the
+reason, and makes the exit code 1.
 
-Nothing is changed. It costs some five short calls per group; where Redis does not know the backlog it is counted,
-which takes about a second per 500,000 entries.`
+Nothing is changed. It costs some five short calls per group; where Redis does not know the backlog
+it is counted, which takes about a second per 500,000 entries.`
 
 const lsExample = `  xstreamq ls
   xstreamq ls orders
@@ -86,6 +88,7 @@ type lsRow struct {
 
 func (a *app) listGroups(ctx context.Context, client *xstreamq.Client, found overview, empty emptiness) error {
 	out := a.newList("queue", "group", "backlog", "pending", "retry", "backoff", "delayed", "dead", "workers", "last seen", "note")
+	out.wrapLast()
 	defer out.close()
 	err := found.show(ctx, client, func(v *groupView) error {
 		r := v.registration

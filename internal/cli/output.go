@@ -29,6 +29,13 @@ func (a *app) newList(header ...string) *list {
 	return l
 }
 
+// wrapLast has a terminal show all of the last column, on more lines where it has to, instead of its beginning.
+func (l *list) wrapLast() {
+	if l.grid != nil {
+		l.grid.wraps = true
+	}
+}
+
 // add prints a row: cells for people, of any bytes, which are escaped; object is what --json prints.
 func (l *list) add(object any, cells ...string) error {
 	l.rows++

@@ -19,18 +19,20 @@ import (
 
 const peekHelp = `Look at messages where they lie, without consuming them.
 
-Without GROUP it shows the first entries of the queue, with GROUP the next ones that the group has not been given
-yet. --from looks elsewhere: retry (redeliveries that wait for a worker or are with one), delayed (publishes that are
-not due, next first), backoff (failed messages that wait for their next try, next first) and dlq (dead letters,
-oldest first). Retry, backoff and dlq are a group's own and need GROUP.
+Without GROUP it shows the first entries of the queue, with GROUP the next ones that the group has
+not been given yet. --from looks elsewhere: retry (redeliveries that wait for a worker or are with
+one), delayed (publishes that are not due, next first), backoff (failed messages that wait for their
+next try, next first) and dlq (dead letters, oldest first). Retry, backoff and dlq are a group's own
+and need GROUP.
 
-AGE is since the message was published, DUE is until it is delivered, both by the clock of this machine; "-" is not
-known. ATTEMPTS is how often it was delivered, the deliveries that were given back not counted. Headers and bodies
-are cut to their beginning; with --full they are not, and a terminal shows each message on several lines. Bytes that
-are not printable are escaped. --json prints all of each message, exactly.
+AGE is since the message was published, DUE is until it is delivered, both by the clock of this
+machine; "-" is not known. ATTEMPTS is how often it was delivered, the deliveries that were given
+back not counted. Headers and bodies are cut to their beginning; with --full they are not, and a
+terminal shows each message on several lines. Bytes that are not printable are escaped. --json
+prints all of each message, exactly.
 
-Nothing is changed. Bodies are fetched in pages of some 512 KiB, but all messages that are shown are in memory at
-once.`
+Nothing is changed. Bodies are fetched in pages of some 512 KiB, but all messages that are shown are
+in memory at once.`
 
 const peekExample = `  xstreamq peek orders
   xstreamq peek orders shipping --from dlq --count 3 --full

@@ -11,15 +11,17 @@ import (
 	"github.com/xstreamq/xstreamq"
 )
 
-const pendingHelp = `List the messages that workers of a group hold now: those of the queue first, then those of the retry stream, each
-by id.
+const pendingHelp = `List the messages that workers of a group hold now: those of the queue first, then those of the
+retry stream, each by id.
 
-IDLE is how long ago the lease was renewed. A running worker renews it, so a long one belongs to a worker that is
-gone, whose messages are handed to another one when the lease runs out. DELIVERIES is how often Redis handed this
-entry out; 0 marks one that was given back unharmed. How often a message was tried is in the message: see peek.
+IDLE is how long ago the lease was renewed. A running worker renews it, so a long one belongs to a
+worker that is gone, whose messages are handed to another one when the lease runs out. DELIVERIES is
+how often Redis handed this entry out; 0 marks one that was given back unharmed. How often a message
+was tried is in the message: see peek.
 
-Nothing is changed. The list is read in pages and printed as it comes, all of it unless --limit says otherwise;
-what changes meanwhile may be in it or not. However long it is, no time ends it but that of --timeout.`
+Nothing is changed. The list is read in pages and printed as it comes, all of it unless --limit says
+otherwise; what changes meanwhile may be in it or not. However long it is, no time ends it but that
+of --timeout.`
 
 const pendingExample = `  xstreamq pending orders shipping
   xstreamq pending orders shipping --min-idle 5m

@@ -14,20 +14,23 @@ import (
 
 const publishHelp = `Publish one message, or one for each line of the standard input.
 
-The body is BODY, or with --file all of a file ("-" is the standard input). With neither, every line of the standard input is a
-message: "\n" or "\r\n" ends a line and is not part of the body, empty lines are skipped and counted, the last line need not be
-ended. A body may hold any other bytes. A line longer than --max-body ends the command.
+The body is BODY, or with --file all of a file ("-" is the standard input). With neither, every line
+of the standard input is a message: "\n" or "\r\n" ends a line and is not part of the body, empty
+lines are skipped and counted, the last line need not be ended. A body may hold any other bytes. A
+line longer than --max-body ends the command.
 
-The ids are printed in the order of the lines, as soon as Redis has the messages; with --json each with the number of its line.
-Lines that come slowly are published as they come, so that "tail -f" can be piped into it.
+The ids are printed in the order of the lines, as soon as Redis has the messages; with --json each
+with the number of its line. Lines that come slowly are published as they come, so that "tail -f"
+can be piped into it.
 
-It stops at the first error, with exit code 1, and says how many messages were stored and which line is the first that was not,
-or that may have been stored or not: when a connection breaks, nobody knows what became of the messages on their way. Lines travel
-in batches of up to 500, so some after that line may have been stored all the same; their ids are printed. An interrupt (Ctrl-C)
-lets the batch on its way end, and says the same.
+It stops at the first error, with exit code 1, and says how many messages were stored and which line
+is the first that was not, or that may have been stored or not: when a connection breaks, nobody
+knows what became of the messages on their way. Lines travel in batches of up to 500, so some after
+that line may have been stored all the same; their ids are printed. An interrupt (Ctrl-C) lets the
+batch on its way end, and says the same.
 
---header, --delay and --at hold for every message. A delayed message needs a running worker of the queue to become due. --at in
-the past means at once.`
+--header, --delay and --at hold for every message. A delayed message needs a running worker of the
+queue to become due. --at in the past means at once.`
 
 const publishExample = `  xstreamq publish orders '{"id":1}'
   xstreamq publish orders '{"id":2}' --delay 10m -H tenant=acme

@@ -25,20 +25,23 @@ const (
 	exitEmpty  = 4 // nothing matched, and --exit-empty asks for this
 )
 
-const rootHelp = `A reliable queue on Redis Streams: publish messages, work on them, look at what waits, and deal with what failed.
+const rootHelp = `A reliable queue on Redis Streams: publish messages, work on them, look at what waits, and deal with
+what failed.
 
-Where Redis is: --url, else --url-file, else the environment variable XSTREAMQ_URL, else redis://localhost:6379. The URL may be
-redis://[user:password@]host:port[/db], rediss:// for TLS, unix:///path/of/socket?db=0; several nodes of a cluster as
-redis://host:port?addr=host2:port2; and Redis Sentinel as redis://sentinel:26379?master_set=mymaster. A password on the
-command line is seen by whoever lists the processes of this machine: keep the URL in a file and name that with --url-file.
-Passwords are never printed.
+Where Redis is: --url, else --url-file, else the environment variable XSTREAMQ_URL, else
+redis://localhost:6379. The URL may be redis://[user:password@]host:port[/db], rediss:// for TLS,
+unix:///path/of/socket?db=0; several nodes of a cluster as redis://host:port?addr=host2:port2; and
+Redis Sentinel as redis://sentinel:26379?master_set=mymaster. A password on the command line is seen
+by whoever lists the processes of this machine: keep the URL in a file and name that with
+--url-file. Passwords are never printed.
 
-On a terminal, lists are aligned tables with a header, cut to its width. Piped, they are lines of values between tabs, without
-a header and uncut. With --json, standard output holds JSON alone, one object per line. Whatever else there is to say goes to
-standard error. Bytes that are not printable are escaped, in JSON by its own means.
+On a terminal, lists are aligned tables with a header, cut to its width. Piped, they are lines of
+values between tabs, without a header and uncut. With --json, standard output holds JSON alone, one
+object per line. Whatever else there is to say goes to standard error. Bytes that are not printable
+are escaped, in JSON by its own means.
 
-Exit codes: 0 done; 1 it failed, was interrupted, or something is unhealthy; 2 the command line is wrong and nothing was done;
-4 nothing matched, and --exit-empty was given.`
+Exit codes: 0 done; 1 it failed, was interrupted, or something is unhealthy; 2 the command line is
+wrong and nothing was done; 4 nothing matched, and --exit-empty was given.`
 
 const rootExample = `  xstreamq ls
   xstreamq publish orders '{"id": 1}'
@@ -152,8 +155,8 @@ func newRoot(a *app) (root *cobra.Command, ran *bool) {
 	return root, ran
 }
 
-// helpWidth is how wide the descriptions of flags are.
-const helpWidth = 120
+// helpWidth is how wide --help is at most.
+const helpWidth = 100
 
 // finishTree notes when a command begins to run, and makes those that have commands below them refuse other words.
 func finishTree(cmd *cobra.Command, ran *bool) {

@@ -12,18 +12,21 @@ import (
 	"github.com/xstreamq/xstreamq/rsmq"
 )
 
-const rsmqHelp = `Work with the queues of RSMQ, the message queue that the Node package of that name made known, beside Node processes: the
-commands of rsmq-cli with their aliases, and more. They share no keys with the other commands, and --prefix does not matter to them.
+const rsmqHelp = `Work with the queues of RSMQ, the message queue that the Node package of that name made known,
+beside Node processes: the commands of rsmq-cli with their aliases, and more. They share no keys
+with the other commands, and --prefix does not matter to them.
 
-Where Redis is: --url, else --url-file, else the environment variable RSMQ_URL, else XSTREAMQ_URL, else redis://localhost:6379.
-There is no configuration file. --ns is the namespace.
+Where Redis is: --url, else --url-file, else the environment variable RSMQ_URL, else XSTREAMQ_URL,
+else redis://localhost:6379. There is no configuration file. --ns is the namespace.
 
-Times are whole seconds. Numbers are read as the Node package reads them: "15abc" and "15.9" are 15. What is no number is out of range,
-which is an error of RSMQ. Those are printed as "error: name: message", such as "error: queueNotFound: Queue not found".
+Times are whole seconds. Numbers are read as the Node package reads them: "15abc" and "15.9" are 15.
+What is no number is out of range, which is an error of RSMQ. Those are printed as "error: name:
+message", such as "error: queueNotFound: Queue not found".
 
-Standard output is what rsmq-cli prints, with its last line ended; with --json it is one JSON object per line. Unlike with rsmq-cli the
-exit code is honest: 0 done; 1 it failed, or a message was not there; 2 the command line is wrong and nothing was done; 4 there is no
-message, and --exit-empty was given.`
+Standard output is what rsmq-cli prints, with its last line ended; with --json it is one JSON object
+per line. Unlike with rsmq-cli the exit code is honest: 0 done; 1 it failed, or a message was not
+there; 2 the command line is wrong and nothing was done; 4 there is no message, and --exit-empty was
+given.`
 
 const rsmqExample = `  xstreamq rsmq create -q orders
   xstreamq rsmq send -q orders '{"id": 1}' '{"id": 2}'

@@ -9,7 +9,8 @@ import (
 	"github.com/xstreamq/xstreamq/rsmq"
 )
 
-const rsmqCreateHelp = `Make a queue, and print 1. A queue of that name that exists is an error, queueExists, and stays as it is.`
+const rsmqCreateHelp = `Make a queue, and print 1. A queue of that name that exists is an error, queueExists, and stays as
+it is.`
 
 const rsmqCreateExample = `  xstreamq rsmq create -q orders
   xstreamq rsmq create -q reports --vt 600 --delay 5 --maxsize -1`

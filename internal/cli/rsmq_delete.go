@@ -9,9 +9,11 @@ import (
 	"github.com/xstreamq/xstreamq/rsmq"
 )
 
-const rsmqDeleteHelp = `Delete messages, whoever holds them, and print 1 or 0 for each: 0 says that it was not there, and makes the exit code 1.
+const rsmqDeleteHelp = `Delete messages, whoever holds them, and print 1 or 0 for each: 0 says that it was not there, and
+makes the exit code 1.
 
-All ids are checked first: with a malformed one nothing is deleted. (delete-queue deletes a queue, and purge all messages of one.)`
+All ids are checked first: with a malformed one nothing is deleted. (delete-queue deletes a queue,
+and purge all messages of one.)`
 
 const rsmqDeleteExample = `  xstreamq rsmq delete -q orders fzr4l5uu8rA8cYOoLq9vC5kDH1xiUvOj
   xstreamq rsmq rm -q orders fzr4l5uu8rA8cYOoLq9vC5kDH1xiUvOj fzr4l5uu9wVbZJ1yXk0TnQeR3sLmD2Fg`
@@ -42,8 +44,8 @@ func newRSMQDelete(o *rsmqOptions) *cobra.Command {
 	}
 }
 
-const rsmqVisibilityHelp = `Make a message visible so many seconds from now, whether it is hidden or not and whoever holds it, and print 1 or 0: 0 says that it was
-not there, and makes the exit code 1.`
+const rsmqVisibilityHelp = `Make a message visible so many seconds from now, whether it is hidden or not and whoever holds it,
+and print 1 or 0: 0 says that it was not there, and makes the exit code 1.`
 
 const rsmqVisibilityExample = `  xstreamq rsmq visibility -q orders fzr4l5uu8rA8cYOoLq9vC5kDH1xiUvOj 600
   xstreamq rsmq vs -q orders fzr4l5uu8rA8cYOoLq9vC5kDH1xiUvOj 0`

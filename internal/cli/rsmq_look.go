@@ -93,9 +93,10 @@ type rsmqCountRow struct {
 	Messages int64  `json:"msgs"`
 }
 
-const rsmqStatsHelp = `Print the attributes of a queue as one line of JSON: vt and delay in seconds, maxsize in UTF-16 code units (-1: no limit), totalrecv and
-totalsent, created and modified as seconds since 1970, msgs (all messages), hiddenmsgs as the Node package counts them, with up to a second's worth
-of visible ones in it, and visiblemsgs, which is exact. An attribute that the queue lost is null.`
+const rsmqStatsHelp = `Print the attributes of a queue as one line of JSON: vt and delay in seconds, maxsize in UTF-16 code
+units (-1: no limit), totalrecv and totalsent, created and modified as seconds since 1970, msgs (all
+messages), hiddenmsgs as the Node package counts them, with up to a second's worth of visible ones
+in it, and visiblemsgs, which is exact. An attribute that the queue lost is null.`
 
 const rsmqStatsExample = `  xstreamq rsmq stats -q orders
   xstreamq rsmq stats -q orders | jq .visiblemsgs`
@@ -119,8 +120,9 @@ func newRSMQStats(o *rsmqOptions) *cobra.Command {
 	}
 }
 
-const rsmqAttributesHelp = `Set an attribute of a queue: vt, delay (both in seconds) or maxsize (in UTF-16 code units, 1024 to 65536, or -1 for no limit). It prints all
-attributes, as stats does. Messages that are there stay as they are.`
+const rsmqAttributesHelp = `Set an attribute of a queue: vt, delay (both in seconds) or maxsize (in UTF-16 code units, 1024 to
+65536, or -1 for no limit). It prints all attributes, as stats does. Messages that are there stay as
+they are.`
 
 const rsmqAttributesExample = `  xstreamq rsmq attributes -q orders vt 60
   xstreamq rsmq attr -q orders maxsize -- -1`

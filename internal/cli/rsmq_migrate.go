@@ -13,18 +13,21 @@ import (
 	"github.com/xstreamq/xstreamq/rsmq"
 )
 
-const rsmqMigrateHelp = `Move the messages of an RSMQ queue to a queue of xstreamq on the same Redis, while both are in use. --ns says where the RSMQ queue is, and --prefix
-where the other one.
+const rsmqMigrateHelp = `Move the messages of an RSMQ queue to a queue of xstreamq on the same Redis, while both are in use.
+--ns says where the RSMQ queue is, and --prefix where the other one.
 
-Visible messages come in the order in which RSMQ would deliver them, and delayed ones become due when they would have. Each message carries
-the headers rsmq-id, rsmq-rc (how often RSMQ delivered it) and rsmq-sent (when it was sent, in ms since 1970). The RSMQ queue stays: messages that
-are still sent to it are moved too, until it holds none that can be moved.
+Visible messages come in the order in which RSMQ would deliver them, and delayed ones become due
+when they would have. Each message carries the headers rsmq-id, rsmq-rc (how often RSMQ delivered
+it) and rsmq-sent (when it was sent, in ms since 1970). The RSMQ queue stays: messages that are
+still sent to it are moved too, until it holds none that can be moved.
 
-Messages in flight, that is, received and hidden, stay, since somebody works on them. With --in-flight wait it waits until each of them was
-deleted, or came back and was moved; --timeout bounds that. A message that lost its body always stays, and is counted.
+Messages in flight, that is, received and hidden, stay, since somebody works on them. With
+--in-flight wait it waits until each of them was deleted, or came back and was moved; --timeout
+bounds that. A message that lost its body always stays, and is counted.
 
-Each message is moved in one step. Where it is stopped, or dies, run it again: nothing is lost and nothing doubled. It shows what it would
-move and asks; --yes is the answer where nobody can be asked. A delayed message needs a running worker of the new queue to become due.`
+Each message is moved in one step. Where it is stopped, or dies, run it again: nothing is lost and
+nothing doubled. It shows what it would move and asks; --yes is the answer where nobody can be
+asked. A delayed message needs a running worker of the new queue to become due.`
 
 const rsmqMigrateExample = `  xstreamq rsmq migrate orders --to orders --dry-run
   xstreamq rsmq migrate orders --to orders

@@ -10,11 +10,12 @@ import (
 	"github.com/xstreamq/xstreamq/rsmq"
 )
 
-const rsmqPurgeHelp = `Delete all messages of a queue: visible, hidden and delayed ones, and those that are sent meanwhile. The queue stays, with its attributes
-and counters. Nothing brings the messages back, and whoever holds one cannot extend it any more.
+const rsmqPurgeHelp = `Delete all messages of a queue: visible, hidden and delayed ones, and those that are sent meanwhile.
+The queue stays, with its attributes and counters. Nothing brings the messages back, and whoever
+holds one cannot extend it any more.
 
-It shows how many there are and asks; --yes is the answer where nobody can be asked. They are deleted in pages of 500, without
-being received. Where it is stopped, it can be run again.`
+It shows how many there are and asks; --yes is the answer where nobody can be asked. They are
+deleted in pages of 500, without being received. Where it is stopped, it can be run again.`
 
 const rsmqPurgeExample = `  xstreamq rsmq purge -q orders
   xstreamq rsmq purge -q orders --yes --json`
@@ -97,8 +98,8 @@ func (o *rsmqOptions) deleteAll(ctx context.Context, s rsmqSession, progress fun
 	}
 }
 
-const rsmqDeleteQueueHelp = `Delete a queue with all its messages, and print 1. Nothing brings it back. It shows how many messages there are and asks; --yes is the
-answer where nobody can be asked.`
+const rsmqDeleteQueueHelp = `Delete a queue with all its messages, and print 1. Nothing brings it back. It shows how many
+messages there are and asks; --yes is the answer where nobody can be asked.`
 
 const rsmqDeleteQueueExample = `  xstreamq rsmq delete-queue -q orders
   xstreamq rsmq delete-queue -q orders --yes`

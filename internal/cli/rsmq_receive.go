@@ -11,11 +11,13 @@ import (
 	"github.com/xstreamq/xstreamq/rsmq"
 )
 
-const rsmqReceiveHelp = `Receive the next message and print it as one line of JSON: id, message, rc (how often it was received, this time included), fr and sent
-(when it was first received and when it was sent, in ms). It prints {} when there is none.
+const rsmqReceiveHelp = `Receive the next message and print it as one line of JSON: id, message, rc (how often it was
+received, this time included), fr and sent (when it was first received and when it was sent, in ms).
+It prints {} when there is none.
 
-The message is then hidden for the visibility timeout, and comes again unless it is deleted. A message that another program stored and that is no
-UTF-8 is null, and message_base64 holds its bytes.`
+The message is then hidden for the visibility timeout, and comes again unless it is deleted. A
+message that another program stored and that is no UTF-8 is null, and message_base64 holds its
+bytes.`
 
 const rsmqReceiveExample = `  xstreamq rsmq receive -q orders
   xstreamq rsmq rc -q orders --vt 600
@@ -43,8 +45,8 @@ func newRSMQReceive(o *rsmqOptions) *cobra.Command {
 	return cmd
 }
 
-const rsmqPopHelp = `Receive the next message, delete it in the same step, and print it as receive does. It prints {} when there is none. A message that
-was popped does not come again, also when its output is lost.`
+const rsmqPopHelp = `Receive the next message, delete it in the same step, and print it as receive does. It prints {}
+when there is none. A message that was popped does not come again, also when its output is lost.`
 
 const rsmqPopExample = `  xstreamq rsmq pop -q orders
   xstreamq rsmq pop -q orders --exit-empty | jq -r .message`

@@ -13,11 +13,13 @@ import (
 
 const rsmqSendHelp = `Send messages, and print their ids, one per line, in the order of the messages.
 
-Without a message, or with "-" alone, every line of the standard input is one: "\n" or "\r\n" ends a line and is not part of the message,
-and empty lines are skipped. Lines that come slowly are sent as they come.
+Without a message, or with "-" alone, every line of the standard input is one: "\n" or "\r\n" ends a
+line and is not part of the message, and empty lines are skipped. Lines that come slowly are sent as
+they come.
 
-Several messages travel in pages of up to 100 or 1 MiB, each of which is stored whole or not at all. It stops at the first error with exit code 1, after
-the ids of what was stored, and says how many that are; "outcome unknown" says that the page after these may have been stored.`
+Several messages travel in pages of up to 100 or 1 MiB, each of which is stored whole or not at all.
+It stops at the first error with exit code 1, after the ids of what was stored, and says how many
+that are; "outcome unknown" says that the page after these may have been stored.`
 
 const rsmqSendExample = `  xstreamq rsmq send -q orders '{"id": 1}' '{"id": 2}'
   xstreamq rsmq send -q orders --delay 60 later

@@ -12,19 +12,21 @@ import (
 	"github.com/xstreamq/xstreamq/rsmq"
 )
 
-const rsmqServeHelp = `Serve RSMQ queues over HTTP: the routes and bodies of rest-rsmq, and besides popping a message, setting attributes, GET /health, and
-GET /openapi.json, which describes it all. The address it listens on is printed to standard error; port 0 picks a free one.
+const rsmqServeHelp = `Serve RSMQ queues over HTTP: the routes and bodies of rest-rsmq, and besides popping a message,
+setting attributes, GET /health, and GET /openapi.json, which describes it all. The address it
+listens on is printed to standard error; port 0 picks a free one.
 
-Anyone who reaches the service can send, read and delete messages. So it listens on this machine alone, and elsewhere only with
---token-file, whose token every request then has to carry as "Authorization: Bearer TOKEN"; only /health and /openapi.json are open.
-The token travels in the clear: put TLS before the service where the network is not trusted. Without a token, requests that a browser
-sends on behalf of another site are refused.
+Anyone who reaches the service can send, read and delete messages. So it listens on this machine
+alone, and elsewhere only with --token-file, whose token every request then has to carry as
+"Authorization: Bearer TOKEN"; only /health and /openapi.json are open. The token travels in the
+clear: put TLS before the service where the network is not trusted. Without a token, requests that a
+browser sends on behalf of another site are refused.
 
-Errors of a queue are answered with 404, 409 or 400, or all with 500, as rest-rsmq does, with --compat-status. A request has to arrive within 30s,
-and its headers within 5s.
+Errors of a queue are answered with 404, 409 or 400, or all with 500, as rest-rsmq does, with
+--compat-status. A request has to arrive within 30s, and its headers within 5s.
 
-It ends with SIGTERM or SIGINT, or after --timeout: it takes no more requests, those under way get 10s to end, and the exit code is 0. When
-some do not end in time, they are cut off and it is 1.`
+It ends with SIGTERM or SIGINT, or after --timeout: it takes no more requests, those under way get
+10s to end, and the exit code is 0. When some do not end in time, they are cut off and it is 1.`
 
 const rsmqServeExample = `  xstreamq rsmq serve
   curl -s -d message=hello http://127.0.0.1:8101/messages/orders

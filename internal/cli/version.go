@@ -20,8 +20,8 @@ func newVersion(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
 		Short: "Print the version",
-		Long: `Print the version of xstreamq, the version of Go that built it, and the system it was built for. With --json: an object of
-version, go, os and arch.`,
+		Long: `Print the version of xstreamq, the version of Go that built it, and the system it was built for.
+With --json: an object of version, go, os and arch.`,
 		Example: `  xstreamq version
   xstreamq version --json`,
 		Args: cobra.NoArgs,

@@ -16,51 +16,61 @@ Its exit code says what becomes of the message:
   0                 handled: the message is done
   65                a dead letter at once, reason "rejected"
   75                given back: it comes again after --backoff, and no budget is spent
-  any other         failed, as after a signal: it is retried after a backoff, and a dead letter once --retries are used up
+  any other         failed, as after a signal: it is retried after a backoff, and a dead letter once
+                    --retries are used up
 
-The error of a retry or dead letter is how the command ended and the last 1 KiB of its standard error, which is passed through
-as well. Its standard output is passed through; with --json it goes to the standard error, and the standard output has an object
-for each delivery when its command has ended: id, original_id, attempt, verdict, exit_code, duration_ms, error. The verdict is
-what is to become of the message: ack, retry, dead, release; lost where another worker had it by then. It is written to Redis
-after that, and tried again until it is. What could not be written by the end is an error, with exit code 1, and comes again: so
-may a message whose verdict is ack. The last line of the log counts what was written, and as "unwritten" what was not. Whether
-the command reads its input does not matter.
+The error of a retry or dead letter is how the command ended and the last 1 KiB of its standard
+error, which is passed through as well. Its standard output is passed through; with --json it goes
+to the standard error, and the standard output has an object for each delivery when its command has
+ended: id, original_id, attempt, verdict, exit_code, duration_ms, error. The verdict is what is to
+become of the message: ack, retry, dead, release; lost where another worker had it by then. It is
+written to Redis after that, and tried again until it is. What could not be written by the end is an
+error, with exit code 1, and comes again: so may a message whose verdict is ack. The last line of
+the log counts what was written, and as "unwritten" what was not. Whether the command reads its
+input does not matter.
 
-A message that becomes a dead letter without a run of the command is told in the same way, with exit_code null: an entry of
-another program that has no field "body", one that was deleted, and one whose lost leases are used up.
+A message that becomes a dead letter without a run of the command is told in the same way, with
+exit_code null: an entry of another program that has no field "body", one that was deleted, and one
+whose lost leases are used up.
 
 The environment tells it about the message:
 
   XSTREAMQ_ID               id of this delivery; another one after each retry
-  XSTREAMQ_ORIGINAL_ID      id that publish printed: it stays the same, so that work already done can be recognized
+  XSTREAMQ_ORIGINAL_ID      id that publish printed: it stays the same, so that work already done
+                            can be recognized
   XSTREAMQ_QUEUE, XSTREAMQ_GROUP
   XSTREAMQ_ATTEMPT          retries + lost leases + 1
   XSTREAMQ_RETRIES          failures before this delivery
   XSTREAMQ_LOST_LEASES      workers that vanished with this message
   XSTREAMQ_PUBLISHED_AT     RFC 3339; empty when not known
-  XSTREAMQ_HEADER_NAME      a header: its name in capitals, with "_" for all but A-Z, 0-9 and "_"; of two names that become
-                            the same, the first in the order of their bytes
+  XSTREAMQ_HEADER_NAME      a header: its name in capitals, with "_" for all but A-Z, 0-9 and "_";
+                            of two names that become the same, the first in the order of their bytes
   XSTREAMQ_HEADERS          all headers as a JSON object, exactly
-  XSTREAMQ_HEADERS_BASE64   those that are not UTF-8, names and values in base64; not set when there are none
+  XSTREAMQ_HEADERS_BASE64   those that are not UTF-8, names and values in base64; not set when there
+                            are none
 
-It works until SIGINT, SIGTERM or SIGHUP, and then drains: what was not begun goes back at once, and commands have --drain-timeout to
-end. Then they, and all children in their process groups, get SIGTERM, and --kill-after later SIGKILL; their messages come again
-and no budget is spent. A second signal kills them and ends the worker at once. Commands run in process groups of their own, so
-Ctrl-C does not reach them; where whoever stops the worker stops its commands too, as systemd does, that is no failure. With
---max and --exit-when-empty it ends by itself, and commands are given all the time they need. Ended in one of these ways it exits
-with 0, whatever became of the messages; with 1 where it could not work, could not write what became of a message, or had to
-leave commands behind.
+It works until SIGINT, SIGTERM or SIGHUP, and then drains: what was not begun goes back at once, and
+commands have --drain-timeout to end. Then they, and all children in their process groups, get
+SIGTERM, and --kill-after later SIGKILL; their messages come again and no budget is spent. A second
+signal kills them and ends the worker at once. Commands run in process groups of their own, so
+Ctrl-C does not reach them; where whoever stops the worker stops its commands too, as systemd does,
+that is no failure. With --max and --exit-when-empty it ends by itself, and commands are given all
+the time they need. Ended in one of these ways it exits with 0, whatever became of the messages;
+with 1 where it could not work, could not write what became of a message, or had to leave commands
+behind.
 
-A worker that dies with its commands running (SIGKILL) loses their messages to another worker when --visibility-timeout is over,
-and that is a lost lease. On Linux its commands are killed with it; what they have started themselves is not, nor is a command
-that gains privileges (setuid). On other systems the commands live on, and may run beside the second delivery of their message.
+A worker that dies with its commands running (SIGKILL) loses their messages to another worker when
+--visibility-timeout is over, and that is a lost lease. On Linux its commands are killed with it;
+what they have started themselves is not, nor is a command that gains privileges (setuid). On other
+systems the commands live on, and may run beside the second delivery of their message.
 
 A process that a command leaves behind has to close its standard error.
 
-What the queue has to say is logged on the standard error. --timeout is for connecting and starting alone.`
+What the queue has to say is logged on the standard error. --timeout is for connecting and starting
+alone.`
 
 const workExample = `  xstreamq work orders --group shipping -- ./ship.sh
-  xstreamq work orders --group mirror --concurrency 1 -- curl -fsS --data-binary @- https://example.com/orders
+  xstreamq work orders --group mirror -c 1 -- curl -fsS --data-binary @- https://example.com/orders
   xstreamq work orders --group shipping --exit-when-empty -- sh -c 'jq -e .id >>ids.txt || exit 65'
   xstreamq work orders --group shipping --max 1 --json -- cat | jq .verdict`
 
