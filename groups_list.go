@@ -23,6 +23,9 @@ type Group struct {
 	Pending int64
 	// Consumers is how many names it has; those of workers that are gone are among them for some minutes.
 	Consumers int64
+	// Lag is how many entries it was not given yet, as Redis counts them: where entries were deleted it may be wrong, which that of
+	// Client.Lag is not. UnknownLag where Redis does not say, and when it is not present.
+	Lag int64
 	// Delivered is the id of the last entry that it was given. Empty when it is not present.
 	Delivered string
 	// Unfinished is the id before which it has finished with everything: of its oldest pending entry, or Delivered if that is lower. The queue
@@ -78,7 +81,7 @@ func (c *Client) groups(ctx context.Context, queue string) ([]Group, error) {
 	for _, name := range registered {
 		i, ok := slices.BinarySearchFunc(groups, Group{Name: name}, byName)
 		if !ok {
-			groups = slices.Insert(groups, i, Group{Name: name})
+			groups = slices.Insert(groups, i, Group{Name: name, Lag: UnknownLag})
 		}
 		groups[i].Registered = true
 	}
@@ -148,7 +151,10 @@ func before(a, b string) bool {
 func readGroup(m *rueidis.RedisMessage) (Group, error) {
 	about := readInfo(m)
 	g := Group{Name: about.string("name"), Present: true, Pending: about.int("pending"), Consumers: about.int("consumers"),
-		Delivered: about.string("last-delivered-id")}
+		Delivered: about.string("last-delivered-id"), Lag: UnknownLag}
+	if lag, said := about.fields["lag"]; said && !lag.IsNil() {
+		g.Lag = about.int("lag")
+	}
 	if !strings.Contains(g.Delivered, "-") {
 		g.Delivered += "-0" // the embedded server says 0
 	}

@@ -24,7 +24,7 @@ func lagClient(t *testing.T) (*Client, keys.Set, *snapshot) {
 	v := newView(t, c.redis, c.cfg.KeyPrefix, "q", "g")
 	v.do(times(5000, "XADD @queue %d-0 body a")+"XGROUP CREATE @queue g 2500-0", 0)
 	k := keys.ForGroup(c.cfg.KeyPrefix, "q", "g")
-	s, err := c.snapshot(t.Context(), k, "g")
+	s, err := readSnapshot(runDepth(t.Context(), c.redis, k, depthArgs{Group: "g", RetryGroup: "g-retry"}).ToArray())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -559,7 +559,7 @@ func runCreate(ctx context.Context, c rueidis.Client, k keys.Set, a createArgs) 
 }
 
 // depthSHA is the SHA1 of depthSource, by which a server knows the script.
-const depthSHA = "b2688d37934a092431c44977817b135c09cc95b6"
+const depthSHA = "a43b25788330d3e628288fbbd943fa1b878fa607"
 
 // depthSource is lua/depth.lua with its includes, without comments.
 const depthSource = `local function now_ms()
@@ -594,12 +594,6 @@ end
 local function probe(stream, group)
   redis.call('XACK', stream, group, '0-0')
 end
-local queue, retry = KEYS[1], KEYS[3]
-local wrong = mistyped(queue, 'stream') or mistyped(KEYS[2], 'zset') or mistyped(retry, 'stream')
-  or mistyped(KEYS[4], 'zset') or mistyped(KEYS[5], 'stream')
-if wrong then
-  return redis.error_reply(wrong)
-end
 local function group_of(stream, name)
   if redis.call('EXISTS', stream) == 1 then
     local groups = redis.call('XINFO', 'GROUPS', stream)
@@ -628,27 +622,35 @@ local function original(entry)
   end
   return id
 end
-local g = group_of(queue, ARGV[1])
-local delivered = g['last-delivered-id']
-local first, newest = '', ''
-local ahead = redis.call('XRANGE', queue, delivered, '+', 'COUNT', 2)
-local undelivered = id_of(ahead[1])
-if undelivered == delivered then
-  undelivered = id_of(ahead[2])
-end
-if undelivered ~= '' then
-  first = id_of(redis.call('XRANGE', queue, '-', '+', 'COUNT', 1)[1])
-  if first ~= undelivered then
-    newest = id_of(redis.call('XREVRANGE', queue, '+', '-', 'COUNT', 1)[1])
+local function places(queue, delayed, retry, backoff, dlq, group, retry_group, g)
+  local wrong = mistyped(queue, 'stream') or mistyped(delayed, 'zset') or mistyped(retry, 'stream')
+    or mistyped(backoff, 'zset') or mistyped(dlq, 'stream')
+  if wrong then
+    return redis.error_reply(wrong)
   end
+  g = g or group_of(queue, group)
+  local delivered = g['last-delivered-id']
+  local first, newest = '', ''
+  local ahead = redis.call('XRANGE', queue, delivered, '+', 'COUNT', 2)
+  local undelivered = id_of(ahead[1])
+  if undelivered == delivered then
+    undelivered = id_of(ahead[2])
+  end
+  if undelivered ~= '' then
+    first = id_of(redis.call('XRANGE', queue, '-', '+', 'COUNT', 1)[1])
+    if first ~= undelivered then
+      newest = id_of(redis.call('XREVRANGE', queue, '+', '-', 'COUNT', 1)[1])
+    end
+  end
+  local oldest = g.pending > 0 and id_of(redis.call('XPENDING', queue, group, '-', '+', 1)[1]) or ''
+  return {
+    now_ms(), g.name and 1 or 0,
+    redis.call('XLEN', queue), g.pending, g.lag or -1, delivered, first, undelivered, newest, oldest,
+    redis.call('XLEN', retry), group_of(retry, retry_group).pending, original(redis.call('XRANGE', retry, '-', '+', 'COUNT', 1)[1]),
+    redis.call('ZCARD', delayed), redis.call('ZCARD', backoff), redis.call('XLEN', dlq),
+  }
 end
-local oldest = g.pending > 0 and id_of(redis.call('XPENDING', queue, ARGV[1], '-', '+', 1)[1]) or ''
-return {
-  now_ms(), g.name and 1 or 0,
-  redis.call('XLEN', queue), g.pending, g.lag or -1, delivered, first, undelivered, newest, oldest,
-  redis.call('XLEN', retry), group_of(retry, ARGV[2]).pending, original(redis.call('XRANGE', retry, '-', '+', 'COUNT', 1)[1]),
-  redis.call('ZCARD', KEYS[2]), redis.call('ZCARD', KEYS[4]), redis.call('XLEN', KEYS[5]),
-}
+return places(KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], ARGV[1], ARGV[2], nil)
 `
 
 // depthScript sends depthSHA, and the source to a server that does not know it.
@@ -680,6 +682,142 @@ type depthArgs struct {
 //   - server ms, 1 if the group is on Queue; of Queue: length, pending, lag as the server says it (-1 = it does not), ids of the last delivered entry, the first, the first undelivered, the last, and the oldest pending one; of Retry: length, pending, id of the first message; counts of Delayed, Backoff and DLQ. Ids are empty where there is none, and where nothing depends on them
 func runDepth(ctx context.Context, c rueidis.Client, k keys.Set, a depthArgs) rueidis.RedisResult {
 	return depthScript.Exec(ctx, c, []string{k.Queue, k.Delayed, k.Retry, k.Backoff, k.DLQ}, []string{a.Group, a.RetryGroup})
+}
+
+// depthofSHA is the SHA1 of depthofSource, by which a server knows the script.
+const depthofSHA = "bba2f5bf32a6a46f572b86fc440bf653fb0f9f90"
+
+// depthofSource is lua/depthof.lua with its includes, without comments.
+const depthofSource = `local function now_ms()
+  local t = redis.call('TIME')
+  return tonumber(t[1]) * 1000 + math.floor(tonumber(t[2]) / 1000)
+end
+local function whole(n)
+  return string.format('%.0f', n)
+end
+local function mistyped(key, want)
+  local is = redis.call('TYPE', key)
+  if type(is) == 'table' then
+    is = is.ok
+  end
+  if is == 'none' or is == want then
+    return nil
+  end
+  return 'XQTYPE key ' .. key .. ' holds a ' .. is .. ', not a ' .. want
+end
+local function demand(key, want)
+  local wrong = mistyped(key, want)
+  if wrong then
+    error(wrong, 0)
+  end
+end
+local function text_of(err)
+  if type(err) == 'table' then
+    return err.err or 'unknown error'
+  end
+  return tostring(err)
+end
+local function probe(stream, group)
+  redis.call('XACK', stream, group, '0-0')
+end
+local function group_of(stream, name)
+  if redis.call('EXISTS', stream) == 1 then
+    local groups = redis.call('XINFO', 'GROUPS', stream)
+    for i = 1, #groups do
+      local g = {}
+      for j = 1, #groups[i], 2 do
+        g[groups[i][j]] = groups[i][j + 1]
+      end
+      if g.name == name then
+        return g
+      end
+    end
+  end
+  return {pending = 0, ['last-delivered-id'] = '0-0'}
+end
+local function id_of(entry)
+  return entry and entry[1] or ''
+end
+local function original(entry)
+  local id = id_of(entry)
+  local fields = entry and entry[2] or {}
+  for i = 1, #fields, 2 do
+    if fields[i] == 'oid' then
+      id = fields[i + 1]
+    end
+  end
+  return id
+end
+local function places(queue, delayed, retry, backoff, dlq, group, retry_group, g)
+  local wrong = mistyped(queue, 'stream') or mistyped(delayed, 'zset') or mistyped(retry, 'stream')
+    or mistyped(backoff, 'zset') or mistyped(dlq, 'stream')
+  if wrong then
+    return redis.error_reply(wrong)
+  end
+  g = g or group_of(queue, group)
+  local delivered = g['last-delivered-id']
+  local first, newest = '', ''
+  local ahead = redis.call('XRANGE', queue, delivered, '+', 'COUNT', 2)
+  local undelivered = id_of(ahead[1])
+  if undelivered == delivered then
+    undelivered = id_of(ahead[2])
+  end
+  if undelivered ~= '' then
+    first = id_of(redis.call('XRANGE', queue, '-', '+', 'COUNT', 1)[1])
+    if first ~= undelivered then
+      newest = id_of(redis.call('XREVRANGE', queue, '+', '-', 'COUNT', 1)[1])
+    end
+  end
+  local oldest = g.pending > 0 and id_of(redis.call('XPENDING', queue, group, '-', '+', 1)[1]) or ''
+  return {
+    now_ms(), g.name and 1 or 0,
+    redis.call('XLEN', queue), g.pending, g.lag or -1, delivered, first, undelivered, newest, oldest,
+    redis.call('XLEN', retry), group_of(retry, retry_group).pending, original(redis.call('XRANGE', retry, '-', '+', 'COUNT', 1)[1]),
+    redis.call('ZCARD', delayed), redis.call('ZCARD', backoff), redis.call('XLEN', dlq),
+  }
+end
+return places(KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], ARGV[1], ARGV[2], {
+  name = ARGV[1], pending = tonumber(ARGV[4]), lag = tonumber(ARGV[5]), ['last-delivered-id'] = ARGV[3],
+})
+`
+
+// depthofScript sends depthofSHA, and the source to a server that does not know
+// it. It is idempotent: when the connection breaks before the reply comes, or
+// the server is still loading, the client sends it again until ctx ends, so one
+// call may run it several times.
+var depthofScript = rueidis.NewLuaScriptRetryable(depthofSource)
+
+// depthofArgs are the arguments of runDepthof.
+type depthofArgs struct {
+	// Consumer group of Queue.
+	Group string
+	// Consumer group of Retry.
+	RetryGroup string
+	// Id of the last entry that the group was given.
+	Delivered string
+	// How many entries it had pending.
+	Pending int64
+	// Its lag; -1: the server does not say.
+	Lag int64
+}
+
+// runDepthof depth for a group whose state on the queue's stream was read
+// before, which takes long where there are thousands.
+//
+// What the group was given meanwhile is counted as backlog, and once more where it is by now. Nothing is missed, since no
+// message goes back to the queue.
+//
+// Keys:
+//   - Queue: stream
+//   - Delayed: zset of delayed publishes
+//   - Retry: stream of redeliveries
+//   - Backoff: zset of messages that wait
+//   - DLQ: stream of dead letters
+//
+// Replies:
+//   - as depth
+func runDepthof(ctx context.Context, c rueidis.Client, k keys.Set, a depthofArgs) rueidis.RedisResult {
+	return depthofScript.Exec(ctx, c, []string{k.Queue, k.Delayed, k.Retry, k.Backoff, k.DLQ}, []string{a.Group, a.RetryGroup, a.Delivered, strconv.FormatInt(a.Pending, 10), strconv.FormatInt(a.Lag, 10)})
 }
 
 // extendSHA is the SHA1 of extendSource, by which a server knows the script.

@@ -51,13 +51,6 @@ func keyError(key string, err error) error {
 // key of its own; for an empty group name, the queue by its keys or by the registry. A registry that may not be read knows nobody.
 func (c *Client) known(ctx context.Context, queue, group string) error {
 	k := keys.ForGroup(c.cfg.KeyPrefix, queue, group)
-	onStream, err := c.groupsOnStream(ctx, k.Queue)
-	if err != nil {
-		return err
-	}
-	if group != "" && slices.ContainsFunc(onStream, func(g Group) bool { return g.Name == group }) {
-		return nil
-	}
 	b := c.redis.B()
 	found, err := bounded(ctx, func(ctx context.Context) ([]rueidis.RedisResult, error) {
 		return c.redis.DoMulti(ctx, b.Exists().Key(k.Queue, k.Delayed).Build(), b.Exists().Key(k.Retry, k.Backoff, k.DLQ).Build()), nil
@@ -74,6 +67,14 @@ func (c *Client) known(ctx context.Context, queue, group string) error {
 		return err
 	}
 	if ofGroup > 0 || group == "" && ofQueue > 0 {
+		return nil
+	}
+	// Asked after that: it takes long where there are thousands.
+	onStream, err := c.groupsOnStream(ctx, k.Queue)
+	if err != nil {
+		return err
+	}
+	if group != "" && slices.ContainsFunc(onStream, func(g Group) bool { return g.Name == group }) {
 		return nil
 	}
 	registered, err := bounded(ctx, func(ctx context.Context) ([]string, error) { return c.groupsOf(ctx, k.Registry, queue) })

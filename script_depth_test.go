@@ -13,6 +13,13 @@ func depthOf(group string) scriptCall {
 	}
 }
 
+func depthSeen(a depthofArgs) scriptCall {
+	return func(e scriptEnv) rueidis.RedisResult {
+		a.Group, a.RetryGroup = "g", "g-retry"
+		return runDepthof(e.ctx, e.redis, e.keys, a)
+	}
+}
+
 // The embedded server says no lag: in these cases … stands for it.
 func TestScriptDepth(t *testing.T) {
 	five := times(5, "XADD @queue %d-0 body a")
@@ -106,5 +113,27 @@ func TestScriptCount(t *testing.T) {
 		{name: "all is gone", call: count("7-0", "9-0", 1000), reply: `[0 0 ""]`},
 		{name: "no more than 1 MiB is looked at, but for the entry that passes it", before: large, call: count("1-0", "5-0", 1000), reply: `[1 1 2-0]`},
 		{name: "wrong type", before: "SET @queue x", call: count("7-0", "9-0", 1000), reply: "error XQTYPE key @queue holds a string, not a stream"},
+	})
+}
+
+// What was seen of the group before stands, also where it has moved on; of what it had pending and has not, there is no id.
+func TestScriptDepthof(t *testing.T) {
+	five := times(5, "XADD @queue %d-0 body a") + "XGROUP CREATE @queue g 0\nXGROUP CREATE @queue h 0\n"
+	const retried = "XADD @retry 7-0 body r oid 4-0 rc 1\nXGROUP CREATE @retry g-retry 0\nZADD @backoff 9 \"6-0\x004:body1:b\"\nXADD @dlq 9-0 body d\n"
+	runScriptCases(t, []scriptCase{
+		{
+			name: "as it is", before: five + "XREADGROUP GROUP g c~1 COUNT 2 STREAMS @queue >\nXACK @queue g 1-0",
+			call:  depthSeen(depthofArgs{Delivered: "2-0", Pending: 1, Lag: 3}),
+			reply: `[now 1 5 1 3 2-0 1-0 3-0 5-0 2-0 0 0 "" 0 0 0]`,
+		},
+		{
+			name: "moved on", before: five + "XREADGROUP GROUP g c~1 COUNT 5 STREAMS @queue >\nXACK @queue g 1-0 2-0 3-0 4-0 5-0\n" + retried,
+			call:  depthSeen(depthofArgs{Delivered: "2-0", Pending: 2, Lag: -1}),
+			reply: `[now 1 5 2 -1 2-0 1-0 3-0 5-0 "" 1 0 4-0 0 1 1]`,
+		},
+		{
+			name: "a wrong type", before: five + "SET @dlq text", call: depthSeen(depthofArgs{Delivered: "2-0"}),
+			reply: "error XQTYPE key @dlq holds a string, not a stream",
+		},
 	})
 }

@@ -62,6 +62,7 @@ func TestScriptKeysAreDeclared(t *testing.T) {
 	calls["survey"] = []scriptCase{{before: wholeGroup, call: survey}, {call: survey}}
 
 	calls["depth"] = []scriptCase{{before: held, call: depthOf("g")}}
+	calls["depthof"] = []scriptCase{{before: held, call: depthSeen(depthofArgs{Delivered: "1-0", Pending: 1, Lag: -1})}}
 	calls["count"] = []scriptCase{{before: held, call: count("1-0", "1-0", 1)}}
 	calls["redrive"] = []scriptCase{{before: deadOne, call: redriving("9-0")}, {before: deadOne, call: publishingAnew("9-0")}}
 	calls["find"] = []scriptCase{{before: onTheWay, call: finding("11-0")}}

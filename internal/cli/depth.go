@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -17,10 +18,11 @@ what waits for a worker again, BACKOFF what failed and waits for its next try, D
 published to the queue with a delay and is not due yet, for all groups, and DEAD the dead letters.
 OLDEST is the age of the oldest message in the backlog, pending or to retry.
 
-All counts are of one moment. Where Redis does not know the backlog, or what it says cannot be, the
-entries are counted in pages, which takes about a second per 500,000; after a million it is
-"unknown", and null with --json. Where no number makes sense there is "-", and null with --json. A
-group that is registered and not on the queue would be given all of the queue.
+The counts of one GROUP are of one moment; in a list, a message that moved while it was made may
+count twice. Where Redis does not know the backlog, or what it says cannot be, the entries are
+counted in pages, which takes about a second per 500,000; after a million it is "unknown", and null
+with --json. Where no number makes sense there is "-", and null with --json. A group that is
+registered and not on the queue would be given all of the queue.
 
 Nothing is changed. A group that Redis refuses to look at (a key of the wrong type, no permission)
 has "-" throughout, and with --json an error in its line; it makes the exit code 1.`
@@ -61,7 +63,8 @@ func measured(ctx context.Context, client *xstreamq.Client, queue, group string)
 	case group != "":
 		return one, nil
 	case queue == "":
-		found, err = allRegistered(ctx, client)
+		found, err = allGroups(ctx, client)
+		found = slices.DeleteFunc(found, func(v groupView) bool { return !v.registered })
 	default:
 		found, err = groupsOf(ctx, client.Groups, queue, nil)
 		if err == nil && len(found) == 0 {
@@ -69,18 +72,6 @@ func measured(ctx context.Context, client *xstreamq.Client, queue, group string)
 		}
 	}
 	return overview{groups: found}, err
-}
-
-func allRegistered(ctx context.Context, client *xstreamq.Client) ([]groupView, error) {
-	registered, err := client.Registered(ctx)
-	if err != nil {
-		return nil, err
-	}
-	var views []groupView
-	for _, r := range registered {
-		views = append(views, groupView{registration: r})
-	}
-	return views, nil
 }
 
 // counts is how many messages are where, for --json.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -176,7 +177,7 @@ func (a *app) doctorQueues(ctx context.Context, client *xstreamq.Client, out *fi
 	if err != nil {
 		return err
 	}
-	groups := lookDeeper(ctx, client, queues)
+	groups := lookDeeper(ctx, client, queues, server.now)
 	for _, q := range queues {
 		if err := q.outage(); err != nil {
 			return err
@@ -200,14 +201,14 @@ func (a *app) doctorQueues(ctx context.Context, client *xstreamq.Client, out *fi
 }
 
 // lookDeeper looks at all groups, some at once, and returns how many there are.
-func lookDeeper(ctx context.Context, client *xstreamq.Client, queues []*queueState) int {
+func lookDeeper(ctx context.Context, client *xstreamq.Client, queues []*queueState, now time.Time) int {
 	var groups []*groupState
 	for _, q := range queues {
 		groups = append(groups, q.groups...)
 	}
 	spread(len(groups), func(i int) {
 		groups[i].look(ctx, client)
-		groups[i].lookDeeper(ctx, client)
+		groups[i].lookDeeper(ctx, client, now)
 	})
 	watch(ctx, client, queues)
 	return len(groups)

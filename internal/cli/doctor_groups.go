@@ -32,22 +32,27 @@ type deeper struct {
 	deadLately int
 }
 
-// lookDeeper looks at what doctor alone wants to know.
-func (s *groupState) lookDeeper(ctx context.Context, client *xstreamq.Client) {
+// lookDeeper looks at what doctor alone wants to know. now is the server's time.
+func (s *groupState) lookDeeper(ctx context.Context, client *xstreamq.Client, now time.Time) {
 	if s.err == nil {
-		s.err = s.lookUnfinished(ctx, client)
+		s.err = s.lookUnfinished(ctx, client, now)
 	}
 	if s.err == nil && s.depth.Dead > 0 {
 		s.err = s.lookAtDead(ctx, client)
 	}
 }
 
-func (s *groupState) lookUnfinished(ctx context.Context, client *xstreamq.Client) error {
-	if s.oldest != nil && s.oldest.From == xstreamq.InQueue {
+func (s *groupState) lookUnfinished(ctx context.Context, client *xstreamq.Client, now time.Time) error {
+	switch {
+	case s.oldest != nil && s.oldest.From == xstreamq.InQueue:
 		s.unfinished = idTime(s.oldest.ID)
 		return nil
-	}
-	if s.depth.Backlog == 0 {
+	case s.depth.Backlog == 0:
+		return nil
+	case s.depth.Pending+s.depth.Retry == 0: // so that it is of the backlog
+		if s.depth.Oldest > 0 {
+			s.unfinished = now.Add(-s.depth.Oldest)
+		}
 		return nil
 	}
 	next, err := client.Peek(ctx, s.queue, s.group, xstreamq.PeekOptions{Count: 1})

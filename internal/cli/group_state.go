@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -58,7 +57,7 @@ func (s *groupState) look(ctx context.Context, client *xstreamq.Client) {
 
 func (s *groupState) lookAll(ctx context.Context, client *xstreamq.Client) error {
 	var err error
-	if s.depth, err = client.Depth(ctx, s.queue, s.group); err != nil {
+	if s.depth, err = depthOf(ctx, client, s.queue, s.group, s.stream); err != nil {
 		return err
 	}
 	var leases map[string]time.Duration
@@ -83,6 +82,15 @@ func (s *groupState) lookAll(ctx context.Context, client *xstreamq.Client) error
 	return err
 }
 
+// depthOf counts the messages of a group. stream, if not nil, is what was just seen of it: thousands of groups of one queue could
+// not be asked for one by one.
+func depthOf(ctx context.Context, client *xstreamq.Client, queue, group string, stream *xstreamq.Group) (xstreamq.Depth, error) {
+	if stream == nil {
+		return client.Depth(ctx, queue, group)
+	}
+	return client.DepthOf(ctx, queue, *stream)
+}
+
 // What progress a group made between two looks.
 const (
 	moving = "moving"
@@ -95,23 +103,26 @@ func (s *groupState) busy() bool { return s.err == nil && !s.depth.Empty() }
 // lookAgain says of the busy groups whether they moved since they were looked at.
 func (q *queueState) lookAgain(ctx context.Context, client *xstreamq.Client) {
 	found, err := client.StreamGroups(ctx, q.queue)
-	for _, s := range q.groups {
-		if !s.busy() {
-			continue
-		}
-		var now xstreamq.Depth
-		if s.err = err; err == nil {
-			now, s.err = client.Depth(ctx, s.queue, s.group)
-		}
-		if s.err != nil {
-			continue
-		}
-		var stream *xstreamq.Group
-		if at := slices.IndexFunc(found, func(g xstreamq.Group) bool { return g.Name == s.group }); at >= 0 {
-			stream = &found[at]
-		}
-		s.compare(stream, now)
+	now := make(map[string]*xstreamq.Group, len(found))
+	for i := range found {
+		now[found[i].Name] = &found[i]
 	}
+	var busy []*groupState
+	for _, s := range q.groups {
+		if s.busy() {
+			busy = append(busy, s)
+		}
+	}
+	spread(len(busy), func(i int) {
+		s, stream := busy[i], now[busy[i].group]
+		var depth xstreamq.Depth
+		if s.err = err; err == nil {
+			depth, s.err = depthOf(ctx, client, s.queue, s.group, stream)
+		}
+		if s.err == nil {
+			s.compare(stream, depth)
+		}
+	})
 }
 
 // compare sees whether anything was read or settled. What is published meanwhile is no progress.

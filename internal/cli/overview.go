@@ -17,6 +17,7 @@ import (
 type groupView struct {
 	registration        xstreamq.Registration // of one that is not registered only the names
 	registered, present bool
+	stream              *xstreamq.Group // nil: it is not there, or it was not looked for
 	depth               xstreamq.Depth
 	live                int   // workers
 	err                 error // why the rest is not known
@@ -43,13 +44,20 @@ func groupsOf(
 	if err != nil {
 		return views, err
 	}
-	for _, g := range groups {
-		at := slices.IndexFunc(views, func(v groupView) bool { return v.registration.Group == g.Name })
-		if at < 0 {
-			at = len(views)
+	at := make(map[string]int, len(views))
+	for i := range views {
+		at[views[i].registration.Group] = i
+	}
+	for i := range groups {
+		g := &groups[i]
+		if _, known := at[g.Name]; !known {
+			at[g.Name] = len(views)
 			views = append(views, groupView{registration: xstreamq.Registration{Queue: queue, Group: g.Name}})
 		}
-		views[at].present = g.Present
+		v := &views[at[g.Name]]
+		if v.present = g.Present; g.Present {
+			v.stream = g
+		}
 	}
 	slices.SortFunc(views, func(a, b groupView) int { return strings.Compare(a.registration.Group, b.registration.Group) })
 	return views, nil
@@ -87,7 +95,7 @@ func (v *groupView) lookAt(ctx context.Context, client *xstreamq.Client, workers
 		return
 	}
 	queue, group := v.registration.Queue, v.registration.Group
-	if v.depth, v.err = client.Depth(ctx, queue, group); v.err != nil || !workers {
+	if v.depth, v.err = depthOf(ctx, client, queue, group, v.stream); v.err != nil || !workers || v.nobody() {
 		return
 	}
 	consumers, err := client.Consumers(ctx, queue, group)
@@ -99,6 +107,11 @@ func (v *groupView) lookAt(ctx context.Context, client *xstreamq.Client, workers
 			v.live++
 		}
 	}
+}
+
+// nobody reports that the group has no consumers, so that they need not be asked for: a worker has one on the queue's stream.
+func (v *groupView) nobody() bool {
+	return v.stream != nil && v.stream.Consumers == 0 && v.depth.Pending+v.depth.Retry == 0
 }
 
 // overview is the groups that a command looks at.

@@ -12,7 +12,8 @@ import (
 type queueState struct {
 	queue  string
 	groups []*groupState
-	err    error // what went wrong when it was asked
+	left   map[string]bool // registered groups that are not among them
+	err    error           // what went wrong when it was asked
 }
 
 // findGroups finds the queues and groups that QUEUE and GROUP name, by name; without either, all in the registry. Groups that are on
@@ -34,6 +35,9 @@ func findGroups(ctx context.Context, client *xstreamq.Client, queue, group strin
 		}
 		if limit > 0 && taken == limit {
 			left++
+			if n := len(queues); n > 0 && queues[n-1].queue == r.Queue {
+				queues[n-1].leave(r.Group)
+			}
 			continue
 		}
 		taken++
@@ -50,6 +54,13 @@ func findGroups(ctx context.Context, client *xstreamq.Client, queue, group strin
 	// The registry was read already: once for all, and not for every queue.
 	spread(len(queues), func(i int) { queues[i].lookAtStream(ctx, client.StreamGroups, group) })
 	return queues, left, nil
+}
+
+func (q *queueState) leave(group string) {
+	if q.left == nil {
+		q.left = map[string]bool{}
+	}
+	q.left[group] = true
 }
 
 // lookAtStream finds out which groups are on the stream; group, if not empty, is the only one that counts.
@@ -72,7 +83,7 @@ func (q *queueState) lookAtStream(
 	for i := range found {
 		g := &found[i]
 		switch {
-		case !g.Present:
+		case !g.Present, q.left[g.Name]:
 		case known[g.Name] != nil:
 			known[g.Name].stream, known[g.Name].missing = g, false
 		case group == "" || g.Name == group:
