@@ -20,34 +20,35 @@ import (
 	"github.com/xstreamq/xstreamq/internal/redistest"
 )
 
-// docStep is a command of a document with what it prints. Hidden ones stand in comments: <!-- run: COMMAND -->, or
-// <!-- run in the background: COMMAND -->, which <!-- stop --> ends.
+// docStep is a command of a document with what it prints. One that ends in " &" runs behind the others until "kill %1; wait".
+// Hidden ones stand in comments: <!-- run: COMMAND -->.
 type docStep struct {
 	line    int
 	command string
 	answer  string
 	hidden  bool
-	behind  bool
-	stop    bool
 }
 
-var docRun = regexp.MustCompile(`^<!-- (run|run in the background|stop)(?:: (.*))? -->$`)
+var docRun = regexp.MustCompile(`^<!-- run: (.*) -->$`)
 
-// docSteps takes the commands of the program out of the console blocks of a document.
+// docSteps takes the commands of the program out of the console blocks of a document. A command that ends in a backslash goes on
+// behind the next "> ".
 func docSteps(text string) []docStep {
 	var steps []docStep
 	inside := false
 	for i, line := range strings.Split(text, "\n") {
 		command, isCommand := strings.CutPrefix(line, "$ ")
+		more, isMore := strings.CutPrefix(line, "> ")
 		switch hidden := docRun.FindStringSubmatch(line); {
 		case strings.HasPrefix(line, "```"):
 			inside = line == "```console"
 		case hidden != nil:
-			steps = append(steps, docStep{
-				line: i + 1, command: hidden[2], hidden: true, behind: hidden[1] == "run in the background", stop: hidden[1] == "stop",
-			})
+			steps = append(steps, docStep{line: i + 1, command: hidden[1], hidden: true})
 		case inside && isCommand:
 			steps = append(steps, docStep{line: i + 1, command: command})
+		case inside && isMore && strings.HasSuffix(steps[len(steps)-1].command, "\\"):
+			last := &steps[len(steps)-1]
+			last.command = strings.TrimSuffix(last.command, "\\") + more
 		case inside:
 			steps[len(steps)-1].answer += line + "\n"
 		}
@@ -105,11 +106,12 @@ func (s *docShell) play(step docStep) {
 		}
 		return id
 	})
+	behind, isBehind := strings.CutSuffix(line, " &")
 	switch {
-	case step.stop:
+	case line == "kill %1; wait":
 		s.stop()
-	case step.behind:
-		cmd := s.command("exec " + line)
+	case isBehind:
+		cmd := s.command("exec " + behind)
 		if err := cmd.Start(); err != nil {
 			s.t.Fatal(err)
 		}
