@@ -25,6 +25,10 @@ With QUEUE or QUEUE GROUP it looks at the server and at that queue or group alon
 1,000 groups it looks at the first 1,000, and in a very long registry it does not look for groups
 that are missing from a stream or not registered; it says so.
 
+Without QUEUE it finds those that a group is registered for; with --scan also all others, by a walk
+through all keys of Redis, which takes seconds where there are millions, unless there are more than
+1,000 groups already.
+
 A finding is "ok", a "note" that may be meant so, a "warning" (messages may be lost or late one
 day), or a "problem" (it is so now). The exit code is 1 if there is a problem; notes and warnings
 alone exit with 0. What Redis does not let this user ask is one note, with the ACL rules that would
@@ -35,7 +39,8 @@ const doctorExample = `  xstreamq doctor
   xstreamq doctor --json | jq -r 'select(.level == "problem") | .seen'`
 
 func newDoctor(a *app) *cobra.Command {
-	return &cobra.Command{
+	var scan scanning
+	cmd := &cobra.Command{
 		Use:               "doctor [QUEUE [GROUP]]",
 		Short:             "Look for problems in Redis and the queues, and say what to do",
 		Long:              doctorHelp,
@@ -43,11 +48,16 @@ func newDoctor(a *app) *cobra.Command {
 		Args:              arguments(0, "QUEUE", "GROUP"),
 		ValidArgsFunction: a.completeGroups,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := scan.check(argument(args, 0)); err != nil {
+				return err
+			}
 			return a.look(cmd, func(ctx context.Context, client *xstreamq.Client) error {
-				return a.doctor(ctx, client, argument(args, 0), argument(args, 1))
+				return a.doctor(ctx, client, argument(args, 0), argument(args, 1), scan)
 			})
 		},
 	}
+	scan.addFlag(cmd.Flags())
+	return cmd
 }
 
 // level is how bad a finding is.
@@ -102,7 +112,7 @@ func problem(check, seen, do string) finding {
 	return finding{Level: levelProblem, Check: check, Seen: seen, Do: do}
 }
 
-func (a *app) doctor(ctx context.Context, client *xstreamq.Client, queue, group string) error {
+func (a *app) doctor(ctx context.Context, client *xstreamq.Client, queue, group string, scan scanning) error {
 	server, err := a.inspectServer(ctx)
 	if err != nil {
 		return err
@@ -117,7 +127,7 @@ func (a *app) doctor(ctx context.Context, client *xstreamq.Client, queue, group 
 	if err := out.add(checkWrites(client.Health(ctx).Redis)); err != nil {
 		return err
 	}
-	if err := a.doctorQueues(ctx, client, out, queue, group, server); err != nil {
+	if err := a.doctorQueues(ctx, client, out, queue, group, scan, server); err != nil {
 		return errors.Join(out.list.close(), err)
 	}
 	if err := out.list.close(); err != nil {
@@ -172,8 +182,13 @@ func (o *findings) print(f finding) error {
 // doctorMost is how many groups are looked at.
 const doctorMost = 1000
 
-func (a *app) doctorQueues(ctx context.Context, client *xstreamq.Client, out *findings, queue, group string, server *serverState) error {
+func (a *app) doctorQueues(
+	ctx context.Context, client *xstreamq.Client, out *findings, queue, group string, scan scanning, server *serverState,
+) error {
 	queues, left, err := findGroups(ctx, client, queue, group, doctorMost)
+	if err == nil && left == 0 { // else groups that were left out would seem not to be registered
+		queues, err = scan.addQueues(ctx, client, queues)
+	}
 	if err != nil {
 		return err
 	}
@@ -194,7 +209,7 @@ func (a *app) doctorQueues(ctx context.Context, client *xstreamq.Client, out *fi
 		}
 	}
 	seen := "none is registered"
-	if groups > 0 {
+	if groups+len(queues) > 0 {
 		seen = fmt.Sprintf("looked at %s of %s", plural(groups, "group", "groups"), plural(len(queues), "queue", "queues"))
 	}
 	return out.add(ok("groups", seen))

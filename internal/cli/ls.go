@@ -25,6 +25,10 @@ NOTE says what is not in order:
   unreadable row        the registry has no settings of it
   a foreign name        another program made it, under a name that no group of a queue can have
 
+A queue that no group is registered for, perhaps because no worker ever came, is not in the
+registry: --scan finds it too, by a walk through all keys of Redis, which takes seconds where there
+are millions. Its note is "no group" where it has none at all.
+
 A group that Redis refuses to look at (a key of the wrong type, no permission) is listed with the
 reason, and makes the exit code 1.
 
@@ -33,10 +37,12 @@ it is counted, which takes about a second per 500,000 entries.`
 
 const lsExample = `  xstreamq ls
   xstreamq ls orders
+  xstreamq ls --scan
   xstreamq ls --json | jq -r 'select(.dead > 0) | "\(.queue) \(.group) \(.dead)"'`
 
 func newLs(a *app) *cobra.Command {
 	var empty emptiness
+	var scan scanning
 	cmd := &cobra.Command{
 		Use:               "ls [QUEUE]",
 		Short:             "List queues and groups",
@@ -45,8 +51,14 @@ func newLs(a *app) *cobra.Command {
 		Args:              arguments(0, "QUEUE"),
 		ValidArgsFunction: a.completeQueues,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := scan.check(argument(args, 0)); err != nil {
+				return err
+			}
 			return a.look(cmd, func(ctx context.Context, client *xstreamq.Client) error {
 				groups, err := listed(ctx, client, argument(args, 0))
+				if err == nil {
+					groups, err = scan.addViews(ctx, client, groups)
+				}
 				if err != nil {
 					return err
 				}
@@ -55,6 +67,7 @@ func newLs(a *app) *cobra.Command {
 		},
 	}
 	empty.addFlag(cmd.Flags())
+	scan.addFlag(cmd.Flags())
 	return cmd
 }
 
@@ -93,16 +106,22 @@ func (a *app) listGroups(ctx context.Context, client *xstreamq.Client, found ove
 	err := found.show(ctx, client, func(v *groupView) error {
 		r := v.registration
 		row := lsRow{Queue: r.Queue, Registered: v.registered, LastSeen: stamp(r.LastSeen)}
-		row.Group, row.GroupBase64 = exact(r.Group)
+		if r.Group != "" {
+			row.Group, row.GroupBase64 = exact(r.Group)
+		}
 		if v.present || v.err == nil {
 			row.Present = &v.present
 		}
 		if v.err != nil {
 			row.Error = v.note()
-			return out.add(row, r.Queue, r.Group, absent, absent, absent, absent, absent, absent, absent, ago(r.LastSeen), row.Error)
+			return out.add(row, r.Queue, or(r.Group), absent, absent, absent, absent, absent, absent, absent, ago(r.LastSeen), row.Error)
 		}
 		row.LiveWorkers, row.counts = &v.live, newCounts(v.depth)
 		d := v.depth
+		if r.Group == "" {
+			row.Present, row.LiveWorkers = nil, nil
+			return out.add(row, r.Queue, absent, count(d.Backlog), absent, absent, absent, count(d.Delayed), absent, absent, absent, v.note())
+		}
 		return out.add(row, r.Queue, r.Group, count(d.Backlog), count(d.Pending), count(d.Retry), count(d.Backoff), count(d.Delayed),
 			count(d.Dead), strconv.Itoa(v.live), ago(r.LastSeen), v.note())
 	})
@@ -120,6 +139,8 @@ func (v *groupView) note() string {
 	switch {
 	case v.foreign():
 		return "a foreign name"
+	case v.err == nil && v.registration.Group == "":
+		return "no group"
 	case v.err != nil:
 		return explain(v.err)
 	case !v.registered:

@@ -95,7 +95,7 @@ func (v *groupView) lookAt(ctx context.Context, client *xstreamq.Client, workers
 		return
 	}
 	queue, group := v.registration.Queue, v.registration.Group
-	if v.depth, v.err = depthOf(ctx, client, queue, group, v.stream); v.err != nil || !workers || v.nobody() {
+	if v.depth, v.err = depthOf(ctx, client, queue, group, v.stream); v.err != nil || !workers || group == "" || v.nobody() {
 		return
 	}
 	consumers, err := client.Consumers(ctx, queue, group)
