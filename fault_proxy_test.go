@@ -37,9 +37,10 @@ func TestConnectionCutWhileSettling(t *testing.T) {
 				rig := sharedFaultRig(t)
 				proxy := redistest.NewProxy(t, rig.url)
 				rig.url = proxy.URL()
-				var unknown atomic.Int32
+				var told, unknown atomic.Int32
 				rig.config = func(c *xstreamq.Config) {
 					c.Observer.Settled = func(s xstreamq.Settled) {
+						told.Add(int32(s.Count))
 						if s.Outcome == xstreamq.Unknown {
 							unknown.Add(int32(s.Count))
 						}
@@ -57,6 +58,8 @@ func TestConnectionCutWhileSettling(t *testing.T) {
 				rig.publish(q, "warm-up")
 				rig.handled([]string{"warm-up"})
 				rig.drained()
+				// The cut is not to take the answer to these along.
+				redistest.WaitFor(t, faultPatience, "both outcomes of the warm-up", func() bool { return told.Load() == 2 })
 				cut := proxy.CutBeforeRequest
 				if executed {
 					cut = proxy.CutAfterRequest
