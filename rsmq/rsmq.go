@@ -67,6 +67,7 @@ func Open(rawURL string, cfg Config) (*Client, error) {
 	opts.ReadBufferEachConn = 128 << 10
 	opts.WriteBufferEachConn = 128 << 10
 	redisconn.BoundSentinels(&opts)
+	redisconn.RefreshCluster(&opts)
 	closed, end := context.WithCancel(context.Background())
 	conns := redisconn.New()
 	opts.DialCtxFn = conns.Keeping(opts.DialCtxFn)

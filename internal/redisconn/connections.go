@@ -4,6 +4,7 @@ package redisconn
 import (
 	"context"
 	"crypto/tls"
+	"fmt"
 	"net"
 	"sync"
 	"time"
@@ -21,20 +22,22 @@ type Connections struct {
 	cancel context.CancelFunc
 
 	mu    sync.Mutex
-	open  map[*connection]struct{}
-	asked time.Time // when AskAgain last did
+	open  map[*connection]struct{} // also those that are being dialled
+	asked time.Time                // when AskAgain last did
+	left  map[string]time.Time     // until when an address may not be dialled
 }
 
 // connection is one of them.
 type connection struct {
-	net.Conn
-	of   *Connections
-	addr string // as it was dialled
+	net.Conn // nil while it is being dialled
+	of       *Connections
+	addr     string             // as it was dialled
+	abort    context.CancelFunc // ends the dial
 }
 
 // New returns an account of connections that has none yet.
 func New() *Connections {
-	c := &Connections{open: map[*connection]struct{}{}}
+	c := &Connections{open: map[*connection]struct{}{}, left: map[string]time.Time{}}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
 	return c
 }
@@ -48,11 +51,16 @@ func (c *Connections) Keeping(dial Dial) Dial {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
 		defer context.AfterFunc(c.ctx, cancel)()
-		conn, err := dial(ctx, addr, dialer, config)
-		if err != nil {
+		kept := &connection{of: c, addr: addr, abort: cancel}
+		if err := c.begin(kept); err != nil {
 			return nil, err
 		}
-		return c.keep(conn, addr)
+		conn, err := dial(ctx, addr, dialer, config)
+		if err != nil {
+			c.forget(kept)
+			return nil, err
+		}
+		return c.keep(kept, conn)
 	}
 }
 
@@ -64,33 +72,68 @@ func dialTCP(ctx context.Context, addr string, dialer *net.Dialer, config *tls.C
 	return secure.DialContext(ctx, "tcp", addr)
 }
 
-func (c *Connections) keep(conn net.Conn, addr string) (net.Conn, error) {
+// begin refuses a dial to an address that was left.
+func (c *Connections) begin(kept *connection) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.ctx.Err() != nil {
+	if until, ok := c.left[kept.addr]; ok {
+		if time.Now().Before(until) {
+			return &net.OpError{Op: "dial", Net: "tcp", Err: fmt.Errorf("%s does not answer, and another server has taken its place", kept.addr)}
+		}
+		delete(c.left, kept.addr)
+	}
+	c.open[kept] = struct{}{}
+	return nil
+}
+
+func (c *Connections) keep(kept *connection, conn net.Conn) (net.Conn, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if _, ok := c.open[kept]; !ok || c.ctx.Err() != nil {
+		delete(c.open, kept)
 		_ = conn.Close()
 		return nil, rueidis.ErrClosing
 	}
-	kept := &connection{Conn: conn, of: c, addr: addr}
-	c.open[kept] = struct{}{}
+	kept.Conn = conn
 	return kept, nil
+}
+
+func (c *Connections) forget(kept *connection) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.open, kept)
 }
 
 // Close implements net.Conn.
 func (c *connection) Close() error {
-	c.of.mu.Lock()
-	delete(c.of.open, c)
-	c.of.mu.Unlock()
+	c.of.forget(c)
 	return c.Conn.Close()
 }
 
-// cut ends the connection without the farewell of TLS, for which a silent peer would be waited for.
+// cut ends the connection, or its dial, without the farewell of TLS, for which a silent peer would be waited for.
 func (c *connection) cut() {
+	c.abort()
+	if c.Conn == nil {
+		return
+	}
 	raw := c.Conn
 	if secure, ok := raw.(*tls.Conn); ok {
 		raw = secure.NetConn()
 	}
 	_ = raw.Close()
+}
+
+// Leave cuts the connections to an address, dials under way included, and refuses new ones for a time. Whatever waits for an answer
+// from there fails at once.
+func (c *Connections) Leave(addr string, wait time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.left[addr] = time.Now().Add(wait)
+	for conn := range c.open {
+		if conn.addr == addr {
+			conn.cut()
+		}
+	}
 }
 
 // Refuse lets no more connections be made, also by dials that are under way. Those that there are stay.

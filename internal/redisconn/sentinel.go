@@ -47,7 +47,7 @@ func (c *Connections) AskAgain(rc rueidis.Client) {
 	}
 	c.asked = time.Now()
 	for conn := range c.open {
-		if conn.addr != master {
+		if conn.Conn != nil && conn.addr != master {
 			conn.cut()
 		}
 	}
