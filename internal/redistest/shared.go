@@ -51,8 +51,9 @@ func Main(m *testing.M, opts ...goleak.Option) {
 	}
 	if code == 0 {
 		// After a failure the goroutines of the failed test are no news. rueidis leaves one asleep for up to a second after a
-		// look at the cluster's slots.
-		opts = append(opts, goleak.IgnoreAnyFunction("github.com/redis/rueidis.(*call).DelayDo.func1"))
+		// look at the cluster's slots, and one for 5s that then closes the connections of a node that is gone.
+		opts = append(opts, goleak.IgnoreAnyFunction("github.com/redis/rueidis.(*call).DelayDo.func1"),
+			goleak.IgnoreAnyFunction("github.com/redis/rueidis.(*clusterClient)._refresh.func2"))
 		if err := goleak.Find(opts...); err != nil {
 			fmt.Fprintf(os.Stderr, "goroutines are left after the tests: %v\n", err)
 			code = 1
