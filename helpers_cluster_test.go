@@ -3,7 +3,6 @@ package xstreamq_test
 import (
 	"context"
 	"fmt"
-	"net"
 	"regexp"
 	"strconv"
 	"strings"
@@ -21,7 +20,7 @@ const clusterWait = 30 * time.Second
 // clusterSlots is how many slots every cluster has.
 const clusterSlots = 16384
 
-// cluster is a Redis Cluster of masters without replicas, each with its share of the slots at first.
+// cluster is a Redis Cluster of masters, each with its share of the slots at first.
 type cluster struct {
 	t     *testing.T
 	nodes []*clusterNode
@@ -40,40 +39,84 @@ func startCluster(t *testing.T, masters int) *cluster {
 	t.Helper()
 	c := &cluster{t: t}
 	for i := range masters {
-		n := &clusterNode{t: t, server: redistest.Start(t, redistest.Options{Args: []string{"--cluster-enabled", "yes"}})}
-		var err error
-		if n.host, n.port, err = net.SplitHostPort(n.server.Addr()); err != nil {
-			t.Fatal(err)
-		}
-		n.admin, err = rueidis.NewClient(rueidis.ClientOption{
-			InitAddress: []string{n.server.Addr()}, ForceSingleClient: true, DisableCache: true,
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(n.admin.Close)
+		n := startClusterNode(t)
 		n.do(redistest.AddSlots(i*clusterSlots/masters, (i+1)*clusterSlots/masters-1)...)
-		n.id = n.text("CLUSTER", "MYID")
-		if about := n.text("INFO", "server"); !strings.Contains(about, "valkey_version:") {
-			_, rest, _ := strings.Cut(about, "redis_version:")
-			n.version, _, _ = strings.Cut(rest, "\r\n")
-		}
 		c.nodes = append(c.nodes, n)
 	}
 	for _, n := range c.nodes[1:] {
 		c.nodes[0].do("CLUSTER", "MEET", n.host, n.port)
 	}
-	size := fmt.Sprintf("cluster_size:%d\r\n", masters)
-	redistest.WaitFor(t, clusterWait, "the nodes to agree", func() bool {
+	c.agreed(masters)
+	return c
+}
+
+func startClusterNode(t *testing.T) *clusterNode {
+	t.Helper()
+	n := &clusterNode{t: t, server: redistest.Start(t, redistest.Options{Args: []string{
+		"--cluster-enabled", "yes", "--repl-diskless-sync-delay", "0", "--cluster-replica-validity-factor", "0",
+	}})}
+	n.host, n.port = serverAddr(t, n.server)
+	var err error
+	n.admin, err = rueidis.NewClient(rueidis.ClientOption{
+		InitAddress: []string{n.server.Addr()}, ForceSingleClient: true, DisableCache: true,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(n.admin.Close)
+	n.id = n.text("CLUSTER", "MYID")
+	if about := n.text("INFO", "server"); !strings.Contains(about, "valkey_version:") {
+		_, rest, _ := strings.Cut(about, "redis_version:")
+		n.version, _, _ = strings.Cut(rest, "\r\n")
+	}
+	return n
+}
+
+// agreed waits until all nodes know the cluster.
+func (c *cluster) agreed(masters int) {
+	c.t.Helper()
+	about := fmt.Sprintf("cluster_known_nodes:%d\r\ncluster_size:%d\r\n", len(c.nodes), masters)
+	redistest.WaitFor(c.t, clusterWait, "the nodes to agree", func() bool {
 		for _, n := range c.nodes {
 			info := n.text("CLUSTER", "INFO")
-			if !strings.Contains(info, "cluster_state:ok") || !strings.Contains(info, size) {
+			if !strings.Contains(info, "cluster_state:ok") || !strings.Contains(info, about) {
 				return false
 			}
 		}
 		return true
 	})
-	return c
+}
+
+// replica adds a node that replicates a master, and returns it once it has all of that.
+func (c *cluster) replica(of *clusterNode, masters int) *clusterNode {
+	c.t.Helper()
+	n := startClusterNode(c.t)
+	n.do("CLUSTER", "MEET", of.host, of.port)
+	c.nodes = append(c.nodes, n)
+	c.agreed(masters)
+	n.do("CLUSTER", "REPLICATE", of.id)
+	redistest.WaitFor(c.t, clusterWait, "a replica in step", func() bool {
+		return strings.Contains(n.text("INFO", "replication"), "master_link_status:up")
+	})
+	redistest.WaitFor(c.t, clusterWait, "all nodes to know the replica", func() bool {
+		for _, node := range c.nodes {
+			if !strings.Contains(node.text("CLUSTER", "NODES"), "slave "+of.id) {
+				return false
+			}
+		}
+		return true
+	})
+	return n
+}
+
+// patience sets how long a node may be silent, in ms, for those that answer.
+func (c *cluster) patience(ms string, except *clusterNode) {
+	c.t.Helper()
+	for _, n := range c.nodes {
+		if n != except {
+			n.do("CONFIG", "SET", "cluster-node-timeout", ms)
+		}
+	}
 }
 
 // client returns a rueidis client of the cluster.

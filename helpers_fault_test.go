@@ -272,15 +272,16 @@ const (
 	faultPause = 50 * time.Millisecond
 )
 
-// load publishes from several goroutines. Every 20th message is one that fails once, "flaky".
-func (r *faultRig) load(q *xstreamq.Queue[string], publishers int) *faultLoad {
+// load publishes from several goroutines. Every 20th message is one that fails once, "flaky". Two loads of one test have names.
+func (r *faultRig) load(q *xstreamq.Queue[string], publishers int, name ...string) *faultLoad {
 	l := &faultLoad{quit: make(chan struct{}), ids: map[string]string{}}
+	of := strings.Join(name, "")
 	for p := range publishers {
 		l.wg.Go(func() {
 			for n := 1; ; n++ {
-				body := fmt.Sprintf("load-%d-%d", p, n)
+				body := fmt.Sprintf("load-%s%d-%d", of, p, n)
 				if n%20 == 0 {
-					body = fmt.Sprintf("flaky-%d-%d", p, n)
+					body = fmt.Sprintf("flaky-%s%d-%d", of, p, n)
 				}
 				wait := faultPace
 				if id, err := q.Publish(context.Background(), body); err == nil {
@@ -314,6 +315,13 @@ func (l *faultLoad) end() []string {
 	l.mu.Unlock()
 	l.wg.Wait()
 	return l.stored
+}
+
+// count is how many were stored for sure so far.
+func (l *faultLoad) count() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.stored)
 }
 
 // faultFlaky handles a load.

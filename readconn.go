@@ -6,14 +6,12 @@ import (
 	"time"
 
 	"github.com/redis/rueidis"
-
-	"github.com/xstreamq/xstreamq/internal/redisconn"
 )
 
 // readConn is a dedicated connection for blocked reads, and the means to wake one.
 type readConn struct {
 	client rueidis.DedicatedClient
-	master string         // what the client took for the master
+	master string         // what was known to be the master
 	known  bool           // id and waker were asked for
 	waker  rueidis.Client // sends CLIENT UNBLOCK to the same node; nil = cannot be had
 	id     int64
@@ -28,7 +26,7 @@ func (r *laneReader) connect() *readConn {
 	if conn != nil {
 		return conn
 	}
-	master := redisconn.Master(r.s.client.redis) // before the other: if it changes in between, the connection is dropped for nothing
+	master := r.s.master() // before the other: if it changes in between, the connection is dropped for nothing
 	client, _ := r.s.client.redis.Dedicate()
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -5,9 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
-
-	"github.com/redis/rueidis"
 
 	"github.com/xstreamq/xstreamq/internal/batch"
 	"github.com/xstreamq/xstreamq/internal/keys"
@@ -122,6 +121,7 @@ type subscription struct {
 	settler   *service.Loop
 	promoter  *service.Loop
 	unwritten unsettled
+	owner     atomic.Pointer[string] // the node of a cluster that has the queue; nil = not known
 	deaths    chan string
 
 	workCtx   context.Context // parent of the handlers' contexts; ends at the drain deadline
@@ -239,8 +239,8 @@ func (s *subscription) begin(base context.Context) {
 			s.loops = append(s.loops, s.newSweeper(l))
 		}
 	}
-	if s.client.redis.Mode() == rueidis.ClientModeSentinel {
-		s.loops = append(s.loops, s.newFollower())
+	if follower := s.newFollower(); follower != nil {
+		s.loops = append(s.loops, follower)
 	}
 	for range s.opts.Concurrency {
 		s.workers.Go(s.work)

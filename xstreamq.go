@@ -99,6 +99,7 @@ func connect(opts rueidis.ClientOption, cfg Config) (*Client, error) {
 	opts.WriteBufferEachConn = 128 << 10
 	opts.BlockingPoolSize = maxDedicated
 	redisconn.BoundSentinels(&opts)
+	redisconn.RefreshCluster(&opts)
 	conns := redisconn.New()
 	opts.DialCtxFn = conns.Keeping(dialOf(&opts))
 	rc, err := rueidis.NewClient(opts)
@@ -115,7 +116,8 @@ func connect(opts rueidis.ClientOption, cfg Config) (*Client, error) {
 }
 
 // New returns a client on a connection of the caller, which Close and Stop leave open. Set DisableCache in its options when
-// its user may not run CLIENT TRACKING, and AlwaysPipelining so that deadlines end commands and not connections.
+// its user may not run CLIENT TRACKING, and AlwaysPipelining so that deadlines end commands and not connections. On a Cluster set
+// ClusterOption.ShardsRefreshInterval, or a master that is frozen and replaced is waited for until rueidis notices, after 11s.
 func New(rc rueidis.Client, cfg Config) (*Client, error) {
 	if rc == nil {
 		return nil, fmt.Errorf("%w: New needs a rueidis client", ErrInvalidConfig)
