@@ -78,7 +78,7 @@ func (c *Connections) begin(kept *connection) error {
 	defer c.mu.Unlock()
 	if until, ok := c.left[kept.addr]; ok {
 		if time.Now().Before(until) {
-			return &net.OpError{Op: "dial", Net: "tcp", Err: fmt.Errorf("%s does not answer, and another server has taken its place", kept.addr)}
+			return &net.OpError{Op: "dial", Net: "tcp", Err: fmt.Errorf("%s is passed over for a moment: it is silent, or not up to date", kept.addr)}
 		}
 		delete(c.left, kept.addr)
 	}

@@ -97,18 +97,7 @@ func TestChangeIsAskedWhatItDid(t *testing.T) {
 // Close cuts connections that nobody reads; Refuse ends a dial that is under way, and drops what it makes all the same.
 func TestConnections(t *testing.T) {
 	t.Parallel()
-	ours, theirs := net.Pipe()
-	defer func() { _ = theirs.Close() }()
-	issued := httptest.NewTLSServer(nil) // for its certificate
-	defer issued.Close()
-	secure := tls.Client(ours, &tls.Config{InsecureSkipVerify: true})
-	shaken := make(chan error)
-	go func() {
-		shaken <- tls.Server(theirs, &tls.Config{Certificates: issued.TLS.Certificates, SessionTicketsDisabled: true}).Handshake()
-	}()
-	if err := errors.Join(secure.Handshake(), <-shaken); err != nil {
-		t.Fatal(err)
-	}
+	secure, ours := silentTLS(t)
 	began := make(chan struct{}, 1)
 	late, other := net.Pipe()
 	defer func() { _ = other.Close() }()
@@ -144,5 +133,64 @@ func TestConnections(t *testing.T) {
 	c.Close()
 	if _, err := ours.Write([]byte("x")); err == nil || time.Since(closed) > 4*time.Second {
 		t.Errorf("after %s: %v", time.Since(closed), err)
+	}
+}
+
+// silentTLS returns a connection whose peer has shaken hands and now reads nothing, and what lies under the connection.
+func silentTLS(t *testing.T) (secure *tls.Conn, raw net.Conn) {
+	t.Helper()
+	ours, theirs := net.Pipe()
+	t.Cleanup(func() { _ = theirs.Close() })
+	issued := httptest.NewTLSServer(nil) // for its certificate
+	t.Cleanup(issued.Close)
+	secure = tls.Client(ours, &tls.Config{InsecureSkipVerify: true})
+	shaken := make(chan error)
+	go func() {
+		shaken <- tls.Server(theirs, &tls.Config{Certificates: issued.TLS.Certificates, SessionTicketsDisabled: true}).Handshake()
+	}()
+	if err := errors.Join(secure.Handshake(), <-shaken); err != nil {
+		t.Fatal(err)
+	}
+	return secure, ours
+}
+
+// sentinelClient is one that takes a server for the master.
+type sentinelClient struct {
+	rueidis.Client
+	master string
+}
+
+func (c *sentinelClient) Mode() rueidis.ClientMode { return rueidis.ClientModeSentinel }
+
+func (c *sentinelClient) Nodes() map[string]rueidis.Client {
+	return map[string]rueidis.Client{c.master: nil}
+}
+
+// AskAgain cuts the connection to a sentinel at once, also where that takes no farewell; not those to the master, and not twice in a row.
+func TestAskAgain(t *testing.T) {
+	t.Parallel()
+	c := New()
+	t.Cleanup(c.Close)
+	raw := map[string]net.Conn{}
+	for _, addr := range []string{"sentinel", "master"} {
+		secure, under := silentTLS(t)
+		raw[addr] = under
+		dial := func(context.Context, string, *net.Dialer, *tls.Config) (net.Conn, error) { return secure, nil }
+		if _, err := c.Keeping(dial)(t.Context(), addr, nil, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	isOpen := func(addr string) bool { return raw[addr].SetDeadline(time.Time{}) == nil }
+	began := time.Now()
+	c.AskAgain(&sentinelClient{master: "master"})
+	if took := time.Since(began); took > 4*time.Second { // a farewell waits 5s
+		t.Errorf("it took %s", took)
+	}
+	if isOpen("sentinel") || !isOpen("master") {
+		t.Errorf("open: the sentinel's %v, the master's %v", isOpen("sentinel"), isOpen("master"))
+	}
+	c.AskAgain(&sentinelClient{master: "another"})
+	if !isOpen("master") {
+		t.Error("it cut again at once")
 	}
 }
