@@ -1898,7 +1898,7 @@ func runReap(ctx context.Context, c rueidis.Client, k keys.Set, a reapArgs) ruei
 }
 
 // reclaimSHA is the SHA1 of reclaimSource, by which a server knows the script.
-const reclaimSHA = "d4d9c5a57f00d7eef234d2bff9f067fd4316942f"
+const reclaimSHA = "08e2543c4c367abcd86786c397a44ee69bd7a22c"
 
 // reclaimSource is lua/reclaim.lua with its includes, without comments.
 const reclaimSource = `local function now_ms()
@@ -2062,9 +2062,9 @@ local function room_in(retry, cap, ours)
 end
 local source, retry, backoff, dlq, lock = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local group, ours, start = ARGV[1], ARGV[2] == '1', ARGV[3]
-local last, interval, lease = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
-local budget, cap = tonumber(ARGV[7]), tonumber(ARGV[8])
-math.randomseed(tonumber(ARGV[9]))
+local last, interval, since = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
+local lease, budget, cap = tonumber(ARGV[7]), tonumber(ARGV[8]), tonumber(ARGV[9])
+math.randomseed(tonumber(ARGV[10]))
 local ROWS, MOVES, BYTES = 500, 200, 1048576
 local now = now_ms()
 if last == 0 then
@@ -2086,6 +2086,12 @@ if start == '-' and taken() then
   return {0, now}
 end
 local gap = math.abs(now - last)
+local function vanished(idle, term)
+  if since > 0 then
+    return idle >= math.abs(now - since)
+  end
+  return gap <= interval + term / 3
+end
 local n = {retry = 0, backoff = 0, released = 0, held_back = 0}
 local dead, errors, copied, probed = {}, {}, 0, false
 local function owner_lease(consumer)
@@ -2097,8 +2103,8 @@ local function bury(e, reason, id, consumer)
   dead[#dead + 1] = to_dlq(dlq, e, reason, now, id, consumer) .. ' ' .. reason
 end
 local function wait_after(lost)
-  local i = math.min(lost - 1, #ARGV - 9)
-  local delay = i > 0 and tonumber(ARGV[9 + i]) or 1000
+  local i = math.min(lost - 1, #ARGV - 10)
+  local delay = i > 0 and tonumber(ARGV[10 + i]) or 1000
   return math.floor(delay * (0.5 + 0.5 * math.random()))
 end
 local function lose(e, id, consumer)
@@ -2147,7 +2153,7 @@ for i = 1, #rows do
   local id, consumer, idle, deliveries = rows[i][1], rows[i][2], rows[i][3], rows[i][4]
   local term = owner_lease(consumer)
   if term > 0 and idle >= term then
-    if gap > interval + term / 3 then
+    if not vanished(idle, term) then
       n.held_back = n.held_back + 1
     else
       local ok, err = pcall(move, id, consumer, deliveries)
@@ -2199,6 +2205,8 @@ type reclaimArgs struct {
 	Last int64
 	// Ms the sweeper meant to wait since then.
 	Interval int64
+	// Server ms since when the living could renew; 0 = go by the clock.
+	Since int64
 	// Ms of a lease whose owner does not say.
 	Lease int64
 	// Lost leases allowed; -1 = without end.
@@ -2219,7 +2227,8 @@ type reclaimArgs struct {
 // once; from the second on it waits, so that messages lost together part. A delivery count of 0 marks a release.
 //
 // Nothing moves when the server's clock is further from what the sweeper last saw than an interval and a third of the
-// lease: after a pause or a clock step the living renew first.
+// lease: after a pause or a clock step the living renew first. The sweep that follows says since when they could: it moves
+// what nobody renewed since then, whatever the clock says, or a sweeper that is always late would hold back for ever.
 //
 // Keys:
 //   - Source: stream of the pending entries
@@ -2233,8 +2242,8 @@ type reclaimArgs struct {
 //   - reclaimSwept: the page was looked at: then server ms, id to resume after (empty = the end), moved to retry, to backoff, released, held back, dead letters as "id reason", error texts
 //   - reclaimClock: the sweeper knew no time yet
 func runReclaim(ctx context.Context, c rueidis.Client, k keys.Set, a reclaimArgs) rueidis.RedisResult {
-	args := make([]string, 0, 9+len(a.Delays))
-	args = append(args, a.Group, luaBool(a.Ours), a.Start, strconv.FormatInt(a.Last, 10), strconv.FormatInt(a.Interval, 10), strconv.FormatInt(a.Lease, 10), strconv.FormatInt(a.Budget, 10), strconv.FormatInt(a.Cap, 10), strconv.FormatInt(a.Seed, 10))
+	args := make([]string, 0, 10+len(a.Delays))
+	args = append(args, a.Group, luaBool(a.Ours), a.Start, strconv.FormatInt(a.Last, 10), strconv.FormatInt(a.Interval, 10), strconv.FormatInt(a.Since, 10), strconv.FormatInt(a.Lease, 10), strconv.FormatInt(a.Budget, 10), strconv.FormatInt(a.Cap, 10), strconv.FormatInt(a.Seed, 10))
 	args = append(args, a.Delays...)
 	return reclaimScript.Exec(ctx, c, []string{k.Source, k.Retry, k.Backoff, k.DLQ, k.Lock}, args)
 }

@@ -28,9 +28,10 @@ type sweeper struct {
 	// holds them against its clock: after a pause or a clock step it moves nothing, so that the living can renew first.
 	last     int64
 	interval time.Duration
-	// slack comes on top of interval. It grows while the sweeper finds itself late time and again: on a machine that is always too
-	// busy it would hold back for ever.
-	slack     time.Duration
+	// since is when it was last late, by the server's ms; 0 = it was on time. The next sweep then moves only what nobody renewed since. again
+	// says that it was late another time since then.
+	since     int64
+	again     bool
 	notBefore time.Time // of the next sweep; until then only the clock is looked at
 	delays    []string
 }
@@ -82,7 +83,7 @@ func (w *sweeper) sweep(ctx context.Context) (time.Duration, error) {
 			}
 			return 0, err
 		}
-		paused := w.paused(p.now)
+		late := w.late(p.now)
 		if start == "-" && w.last > 0 {
 			// Later pages are judged by the gap before the first one: they follow at once.
 			gap = max(0, p.now-w.last)
@@ -93,8 +94,9 @@ func (w *sweeper) sweep(ctx context.Context) (time.Duration, error) {
 			problem = fmt.Errorf("some messages whose lease ran out stay where they are: %s", p.problems[0])
 		}
 		// Also who was second at the lock, or found no lease run out yet, holds back after a pause.
-		if p.heldBack > 0 || paused {
-			return w.hold(problem), problem
+		if w.since == 0 && (p.heldBack > 0 || late) {
+			w.hold()
+			return w.plan(problem), problem
 		}
 		if p.state != reclaimSwept || p.resume == "" {
 			break
@@ -105,7 +107,11 @@ func (w *sweeper) sweep(ctx context.Context) (time.Duration, error) {
 		}
 		start = id.Next().String()
 	}
-	w.slack = 0
+	if w.again {
+		w.hold()
+		return w.plan(problem), problem
+	}
+	w.since = 0
 	// A long list is swept less often: never more than a fifth of the time.
 	w.notBefore = began.Add(min(5*time.Since(began), sweepMax))
 	return w.plan(problem), problem
@@ -117,10 +123,10 @@ func (w *sweeper) look(ctx context.Context) (time.Duration, error) {
 	if err != nil {
 		return 0, err
 	}
-	paused := w.paused(p.now)
+	late := w.late(p.now)
 	w.last = p.now
-	if paused {
-		return w.hold(nil), nil
+	if late && w.since == 0 {
+		w.hold()
 	}
 	return w.plan(nil), nil
 }
@@ -134,17 +140,19 @@ func (w *sweeper) plan(problem error) time.Duration {
 	return w.interval
 }
 
-// paused reports whether the server's clock is further from what was last seen than a sweep on time would find it.
-func (w *sweeper) paused(now int64) bool {
+// late reports whether the server's clock is further from what was last seen than a sweep on time would find it.
+func (w *sweeper) late(now int64) bool {
 	gap := time.Duration(max(now-w.last, w.last-now)) * time.Millisecond
-	return w.last > 0 && gap > w.interval+w.slack+w.s.opts.VisibilityTimeout/3
+	late := w.last > 0 && gap > w.interval+w.s.opts.VisibilityTimeout/3
+	w.again = w.again || late && w.since > 0
+	return late
 }
 
-// hold sweeps nothing after a pause until every living worker has had the time to renew.
-func (w *sweeper) hold(problem error) time.Duration {
-	w.slack = min(max(2*w.slack, w.s.sweepEvery()), max(w.s.opts.VisibilityTimeout, sweepMax))
+// hold puts off the next sweep after a pause until every living worker has had the time to renew. Held back time and again, as on a machine
+// that is always too busy, it sweeps all the same: what lives has renewed since.
+func (w *sweeper) hold() {
+	w.since, w.again = w.last, false
 	w.notBefore = time.Now().Add(max(w.s.sweepEvery(), w.s.opts.VisibilityTimeout/3, holdMin))
-	return w.plan(problem)
 }
 
 func (w *sweeper) call(ctx context.Context, start string, last int64) (page, error) {
@@ -152,8 +160,8 @@ func (w *sweeper) call(ctx context.Context, start string, last int64) (page, err
 	defer cancel()
 	opts := &w.s.opts
 	reply, err := runReclaim(ctx, w.s.client.redis, w.lane.keys, reclaimArgs{
-		Group: w.lane.group, Ours: w.lane.ours, Start: start, Last: last, Interval: ceilMillis(w.interval + w.slack),
-		Lease: ceilMillis(opts.VisibilityTimeout), Budget: budget(opts.MaxLostLeases), Cap: int64(opts.RetryMaxLen),
+		Group: w.lane.group, Ours: w.lane.ours, Start: start, Last: last, Interval: ceilMillis(w.interval),
+		Since: w.since, Lease: ceilMillis(opts.VisibilityTimeout), Budget: budget(opts.MaxLostLeases), Cap: int64(opts.RetryMaxLen),
 		Seed: int64(rand.Uint32()), Delays: w.delays,
 	}).ToArray()
 	if err != nil {

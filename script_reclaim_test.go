@@ -227,6 +227,9 @@ func TestScriptReclaimClock(t *testing.T) {
 	seen := func(ago, interval int64) scriptCall {
 		return sweep(func(a *reclaimArgs) { a.Start, a.Last, a.Interval = "0-0", a.Last-ago, interval })
 	}
+	sinceThen := func(ago, since int64) scriptCall {
+		return sweep(func(a *reclaimArgs) { a.Start, a.Last, a.Interval, a.Since = "0-0", a.Last-ago, 10_000, a.Last-since })
+	}
 	const heldBack, moved = `[1 now "" 0 0 0 1 [] []]`, `[1 now "" 1 0 0 0 [] []]`
 	const after = `
 		queue
@@ -239,6 +242,11 @@ func TestScriptReclaimClock(t *testing.T) {
 		{name: "late, but not by a third of the lease", before: expired, call: seen(13_000, 10_000), reply: moved, after: after},
 		{name: "stepped back", before: expired, call: seen(-23_000, 10_000), reply: heldBack},
 		{name: "stepped back a little", before: expired, call: seen(-13_000, 10_000), reply: moved, after: after},
+		{name: "late again, and nobody has renewed since", before: expired, call: sinceThen(40_000, 25_000), reply: moved, after: after},
+		{name: "late again, and renewed since", before: expired, call: sinceThen(40_000, 35_000), reply: heldBack},
+		{name: "on time again, and nobody has renewed since", before: expired, call: sinceThen(0, 25_000), reply: moved, after: after},
+		{name: "on time again, and renewed since", before: expired, call: sinceThen(0, 35_000), reply: heldBack},
+		{name: "stepped back since then", before: expired, call: sinceThen(0, -35_000), reply: heldBack},
 		{
 			name: "a longer lease is not held back", before: expired + `
 				XADD @queue 2-0 body b

@@ -4,7 +4,8 @@
 -- once; from the second on it waits, so that messages lost together part. A delivery count of 0 marks a release.
 --
 -- Nothing moves when the server's clock is further from what the sweeper last saw than an interval and a third of the
--- lease: after a pause or a clock step the living renew first.
+-- lease: after a pause or a clock step the living renew first. The sweep that follows says since when they could: it moves
+-- what nobody renewed since then, whatever the clock says, or a sweeper that is always late would hold back for ever.
 --
 -- KEYS 1 Source  stream of the pending entries
 -- KEYS 2 Retry   stream of redeliveries
@@ -16,11 +17,12 @@
 -- ARGV 3 start string    first id of the page; - = a new sweep, which needs the lock
 -- ARGV 4 last int        server ms the sweeper saw before; 0 = never, only look at the clock
 -- ARGV 5 interval int    ms the sweeper meant to wait since then
--- ARGV 6 lease int       ms of a lease whose owner does not say
--- ARGV 7 budget int      lost leases allowed; -1 = without end
--- ARGV 8 cap int         length of Retry at which it takes no more; 0 = none
--- ARGV 9 seed int        seed of the jitter
--- ARGV 10... delays strings ms to wait after the second, third, ... loss; the last serves for all later ones
+-- ARGV 6 since int       server ms since when the living could renew; 0 = go by the clock
+-- ARGV 7 lease int       ms of a lease whose owner does not say
+-- ARGV 8 budget int      lost leases allowed; -1 = without end
+-- ARGV 9 cap int         length of Retry at which it takes no more; 0 = none
+-- ARGV 10 seed int       seed of the jitter
+-- ARGV 11... delays strings ms to wait after the second, third, ... loss; the last serves for all later ones
 -- RETURNS 0 Taken another sweeper is at it
 -- RETURNS 1 Swept the page was looked at: then server ms, id to resume after (empty = the end), moved to retry, to backoff,
 --   released, held back, dead letters as "id reason", error texts
@@ -30,9 +32,9 @@
 
 local source, retry, backoff, dlq, lock = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local group, ours, start = ARGV[1], ARGV[2] == '1', ARGV[3]
-local last, interval, lease = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
-local budget, cap = tonumber(ARGV[7]), tonumber(ARGV[8])
-math.randomseed(tonumber(ARGV[9]))
+local last, interval, since = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
+local lease, budget, cap = tonumber(ARGV[7]), tonumber(ARGV[8]), tonumber(ARGV[9])
+math.randomseed(tonumber(ARGV[10]))
 
 local ROWS, MOVES, BYTES = 500, 200, 1048576
 
@@ -61,6 +63,14 @@ if start == '-' and taken() then
 end
 local gap = math.abs(now - last)
 
+-- Whether a living owner would have renewed by now.
+local function vanished(idle, term)
+  if since > 0 then
+    return idle >= math.abs(now - since)
+  end
+  return gap <= interval + term / 3
+end
+
 local n = {retry = 0, backoff = 0, released = 0, held_back = 0}
 local dead, errors, copied, probed = {}, {}, 0, false
 
@@ -75,8 +85,8 @@ local function bury(e, reason, id, consumer)
 end
 
 local function wait_after(lost)
-  local i = math.min(lost - 1, #ARGV - 9)
-  local delay = i > 0 and tonumber(ARGV[9 + i]) or 1000
+  local i = math.min(lost - 1, #ARGV - 10)
+  local delay = i > 0 and tonumber(ARGV[10 + i]) or 1000
   return math.floor(delay * (0.5 + 0.5 * math.random()))
 end
 
@@ -128,7 +138,7 @@ for i = 1, #rows do
   local id, consumer, idle, deliveries = rows[i][1], rows[i][2], rows[i][3], rows[i][4]
   local term = owner_lease(consumer)
   if term > 0 and idle >= term then
-    if gap > interval + term / 3 then
+    if not vanished(idle, term) then
       n.held_back = n.held_back + 1
     else
       local ok, err = pcall(move, id, consumer, deliveries)
