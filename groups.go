@@ -25,7 +25,8 @@ func (s *subscription) prepare(ctx context.Context) error {
 			return err
 		}
 	}
-	return nil
+	// Redis knows the script of renewals from now on: the first one may fall into a pause, and its second try into the next.
+	return runExtend(ctx, s.client.redis, s.queueLane.keys, extendArgs{Group: s.queueLane.group, Consumer: s.consumer, Mode: modeCheck}).Error()
 }
 
 // prepareUntil tries to prepare until ctx ends, or an error comes that waiting will not cure.

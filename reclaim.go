@@ -18,6 +18,9 @@ const (
 	// errorWait is how long a loop waits after an error at most. holdMin is more: when Redis comes back, renewers may do that.
 	errorWait = time.Second
 	holdMin   = 2 * time.Second
+	// holdAgain is how many times in a row a late sweeper waits anew: renewers may need several tries, and a server that has lost their
+	// script two answers.
+	holdAgain = 3
 )
 
 // sweeper walks all pending entries of one lane and moves those whose lease has run out: their worker vanished.
@@ -28,10 +31,10 @@ type sweeper struct {
 	// holds them against its clock: after a pause or a clock step it moves nothing, so that the living can renew first.
 	last     int64
 	interval time.Duration
-	// since is when it was last late, by the server's ms; 0 = it was on time. The next sweep then moves only what nobody renewed since. again
-	// says that it was late another time since then.
+	// since is when it was late, by the server's ms; 0 = it was on time. The next sweep then moves only what nobody renewed since. again
+	// is how often it was late since then.
 	since     int64
-	again     bool
+	again     int
 	notBefore time.Time // of the next sweep; until then only the clock is looked at
 	delays    []string
 }
@@ -107,7 +110,7 @@ func (w *sweeper) sweep(ctx context.Context) (time.Duration, error) {
 		}
 		start = id.Next().String()
 	}
-	if w.again {
+	if w.again > 0 {
 		w.hold()
 		return w.plan(problem), problem
 	}
@@ -125,8 +128,11 @@ func (w *sweeper) look(ctx context.Context) (time.Duration, error) {
 	}
 	late := w.late(p.now)
 	w.last = p.now
-	if late && w.since == 0 {
+	switch {
+	case late && w.since == 0:
 		w.hold()
+	case late && w.again <= holdAgain:
+		w.putOff()
 	}
 	return w.plan(nil), nil
 }
@@ -144,14 +150,20 @@ func (w *sweeper) plan(problem error) time.Duration {
 func (w *sweeper) late(now int64) bool {
 	gap := time.Duration(max(now-w.last, w.last-now)) * time.Millisecond
 	late := w.last > 0 && gap > w.interval+w.s.opts.VisibilityTimeout/3
-	w.again = w.again || late && w.since > 0
+	if late && w.since > 0 {
+		w.again++
+	}
 	return late
 }
 
-// hold puts off the next sweep after a pause until every living worker has had the time to renew. Held back time and again, as on a machine
-// that is always too busy, it sweeps all the same: what lives has renewed since.
+// hold sweeps nothing after a pause until every living worker has had the time to renew. Held back time and again, as on a machine that is
+// always too busy, it sweeps all the same: what lives has renewed since.
 func (w *sweeper) hold() {
-	w.since, w.again = w.last, false
+	w.since, w.again = w.last, 0
+	w.putOff()
+}
+
+func (w *sweeper) putOff() {
 	w.notBefore = time.Now().Add(max(w.s.sweepEvery(), w.s.opts.VisibilityTimeout/3, holdMin))
 }
 
