@@ -47,6 +47,11 @@ func cutLookPoints() []cutPoint {
 			d.Oldest = 0
 			return d, err
 		})},
+		{name: "depth of one of many", request: cutScript("depthof"), run: cutLook(func(ctx context.Context, cl *xstreamq.Client) (any, error) {
+			d, err := cl.DepthOf(ctx, faultQueue, xstreamq.Group{Name: faultGroup, Present: true, Pending: 5, Delivered: "5-0", Lag: 4})
+			d.Oldest = 0
+			return d, err
+		})},
 		{name: "lag", request: cutScript("count"), run: cutLook(func(ctx context.Context, cl *xstreamq.Client) (any, error) {
 			return cl.Lag(ctx, faultQueue, faultGroup)
 		})},
@@ -69,6 +74,9 @@ func cutLookPoints() []cutPoint {
 		{name: "groups: the registry", request: cutCommand("HKEYS"), run: cutLook(groups)},
 		{name: "registered", request: cutCommand("HSCAN"), run: cutLook(func(ctx context.Context, cl *xstreamq.Client) (any, error) {
 			return cl.Registered(ctx)
+		})},
+		{name: "queues", request: cutCommand("SCAN"), run: cutLook(func(ctx context.Context, cl *xstreamq.Client) (any, error) {
+			return cl.Queues(ctx)
 		})},
 		{name: "peek into the queue", request: cutCommand("XRANGE"), run: cutLook(peek(xstreamq.InQueue))},
 		{name: "peek at delayed messages", request: cutCommand("ZRANGE"), run: cutLook(peek(xstreamq.InDelayed))},
