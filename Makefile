@@ -37,10 +37,11 @@ chaos: ## Kill workers for three minutes while messages pass, then hold all that
 	$(GO) run ./loadtest chaos --messages 180000 --rate 1000 --workers 4 --kill-interval 400ms $(ARGS)
 
 .PHONY: chaos-large
-chaos-large: ## A million messages with workers killed, again with Dedupe, with Redis killed, and with many failures (about 20 minutes)
+chaos-large: ## A million messages with workers killed, again with Dedupe, with Redis killed, with both, and with many failures (about 20 minutes)
 	@./scripts/redis.sh
 	$(GO) run ./loadtest chaos --messages 1000000 --rate 5000 --workers 6 $(ARGS)
 	$(GO) run ./loadtest chaos --messages 1000000 --rate 5000 --workers 6 --dedupe $(ARGS)
+	$(GO) run ./loadtest chaos --messages 1000000 --rate 5000 --workers 6 --redis-faults 10s --kill-interval 0 $(ARGS)
 	$(GO) run ./loadtest chaos --messages 1000000 --rate 5000 --workers 6 --redis-faults 10s $(ARGS)
 	$(GO) run ./loadtest chaos --messages 200000 --rate 3000 --workers 6 --failure-rate 0.25 --max-retries 3 $(ARGS)
 	$(GO) run ./loadtest chaos --messages 200000 --rate 3000 --workers 6 --failure-rate 0 --max-retries 1 --kill-interval 250ms $(ARGS)
